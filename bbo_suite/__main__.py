@@ -7,10 +7,13 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import _stop
 from .errors import UserError, noting_what_is_left_out
+from .files.names import without_controls
 
 
 def start() -> None:
@@ -26,9 +29,11 @@ def start() -> None:
 
 def main() -> None:
     """Run the command line; a `UserError` prints one sentence on standard error and gives exit code 1."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show must not end the program
-            stream.reconfigure(errors="backslashreplace")
+    with _shown_streams():
+        _main()
+
+
+def _main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it leaves no process and no folder, as Ctrl-C
     try:
         if signal.getsignal(signal.SIGINT) is _stop:
@@ -47,6 +52,34 @@ def main() -> None:
         if error.errno != errno.EPIPE:  # not if the reader, such as `head`, has ended
             print(f"error: cannot read or write {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
         sys.exit(1)
+
+
+class _Shown:
+    """A stream to which names from anywhere may be printed: control characters in them reach no terminal."""
+
+    def __init__(self, stream: Any) -> None:  # noqa: ANN401 - any file of text
+        self._stream = self.rich_proxied_file = stream  # rich writes its own control characters to the latter
+
+    def write(self, text: str) -> int:
+        """Write text; returns its length."""
+        self._stream.write(without_controls(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _shown_streams() -> Iterator[None]:
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal cannot show must not end the program
+            stream.reconfigure(errors="backslashreplace")
+    sys.stdout, sys.stderr = map(_Shown, before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def _open_closed_streams() -> None:

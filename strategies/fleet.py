@@ -88,6 +88,7 @@ class Search(BySaving):
     """Runs a search strategy of the suite on the kernels with the highest expected saving for the cost."""
 
     methods = (Method.SEARCH, Method.REVALIDATE)
+    by_default = False
 
 
 class Transfer(BySaving):

@@ -100,11 +100,10 @@ def tune_strategy(
 
 def _print(plan: Tuning, result: TuningResult) -> None:
     """Print the tuned setting next to the shipped defaults, and the command that uses it."""
-    from rich.markup import escape
     from rich.table import Table
 
     from ..runs.tune import changed, option_text
-    from .tables import wide_console
+    from .tables import escape, wide_console
 
     table = Table("problem", "shipped defaults", "tuned")
     for problem, gain in result.shipped.items():

@@ -14,7 +14,6 @@ from typing import Any
 
 from rich.columns import Columns
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
 
 from ..core import options
@@ -26,7 +25,7 @@ from ..core.task import Structure
 from ..errors import UserError, did_you_mean
 from ..registry import Registry
 from ..store.identity import BASELINES, BOUND, PUBLISHED_IN
-from .tables import fitting_table, wide_console
+from .tables import escape, fitting_table, wide_console
 
 
 def strategies(registry: Registry) -> list[dict[str, str]]:

@@ -25,7 +25,9 @@ def fleet(
     ] = "tpu/small",
     policy: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="A policy: what is tuned each day, and how. May be repeated. Default: all."),
+        typer.Option(
+            metavar="ID", help="A policy: what is tuned each day, and how. May be repeated. Default: all quick."
+        ),
     ] = None,
     budget: Annotated[
         list[float] | None, seconds_option("Chip time for tuning a day, such as 8640 or 2.4h. May be repeated.")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 from ..core.quantities import duration
 from ..runs.runner import Display
@@ -61,14 +62,12 @@ class StandardError(Display):
     @contextmanager
     def preparing(self, problems: Sequence[str]) -> Iterator[None]:
         """Show, until the block ends, that these problems are loaded and their defaults evaluated."""
-        from rich.markup import escape
+        from .tables import console, escape
 
         text = f"loading {', '.join(problems[:3])}{' ...' if len(problems) > 3 else ''} and evaluating the default"
         text += " (the first time on a machine this compiles code for up to a minute)"
         if is_live():
-            from rich.console import Console
-
-            with Console(stderr=True).status(escape(text)):
+            with console(error=True).status(escape(text)):
                 yield
         else:
             print(text, file=sys.stderr, flush=True)
@@ -93,19 +92,31 @@ class StandardError(Display):
             thread.join()
 
 
+class Counted(Protocol):
+    """Shows how far a command is."""
+
+    def __call__(self, done: int, words: str, of: int = ..., /) -> None:
+        """Show a count and what is done next."""
+
+
 @contextmanager
-def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> Iterator[Callable[[int, str], None]]:
-    """Show a progress bar on standard error; yields a function of the count so far and a short description."""
-    from rich.console import Console
+def counted(what: str, total: int, quiet: bool, unit: str = "evaluations") -> Iterator[Counted]:
+    """Show a progress bar on standard error.
+
+    Yields a function of the count so far, a short description, and the total where that becomes known later.
+    """
     from rich.progress import Progress
 
+    from .tables import console
+
     terminal, printed_at = sys.stderr.isatty(), 0.0
-    with Progress(console=Console(stderr=True), transient=True, disable=quiet or not terminal) as bar:
+    with Progress(console=console(error=True), transient=True, disable=quiet or not terminal) as bar:
         task = bar.add_task(what, total=total)
 
-        def show(done: int, words: str) -> None:
-            nonlocal printed_at
-            bar.update(task, completed=done, description=words)
+        def show(done: int, words: str, of: int = total) -> None:
+            nonlocal printed_at, total
+            total = max(total, of)
+            bar.update(task, completed=done, description=words, total=total)
             if not quiet and not terminal and (done == total or time.monotonic() - printed_at > PLAIN_SECONDS):
                 printed_at = time.monotonic()
                 print(f"{what}: {done:,}/{total:,} {unit}, {words}", file=sys.stderr, flush=True)
@@ -141,15 +152,16 @@ def _total(runs: Sequence[WatchedRun]) -> str:
 
 
 def _live(runs: list[WatchedRun], done: threading.Event) -> None:
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
     from rich.table import Column
 
+    from .tables import console
+
     # numbers first and names last, so that a narrow terminal cuts off the names
     line = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
-    console = Console(stderr=True)
-    columns = (BarColumn(20), line) if console.width >= 80 else (line,)
-    with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
+    here = console(error=True)
+    columns = (BarColumn(20), line) if here.width >= 80 else (line,)
+    with Progress(*columns, console=here, transient=True, auto_refresh=False) as progress:
         total = progress.add_task("", total=len(runs))
         lines = [progress.add_task("", total=run.budget, visible=False) for run in runs]
         finished = False

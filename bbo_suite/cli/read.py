@@ -77,10 +77,10 @@ def _found(
 
 def _waiting(minimal: bool) -> AbstractContextManager[object]:
     """Say on a terminal that many evaluations are being made."""
-    from rich.console import Console
+    from .tables import console
 
     text = "returning changes to the default, which may take hundreds of evaluations"
-    return Console(stderr=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
+    return console(error=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
 
 
 def _text(best: Best, everything: bool) -> str:
@@ -253,10 +253,9 @@ def _check(study: str, results: Path, sample: int, plugin: list[Path] | None, qu
 
 
 def _print(verdicts: list[Verdict]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
-    from .tables import wide_console
+    from .tables import escape, wide_console
 
     table = Table("run", "rows", "log", "proposals", "values")
     for verdict in verdicts:
@@ -327,12 +326,10 @@ def site(
     quiet: Quiet = False,
 ) -> None:
     """Write all studies as a static site, and print its first page: leaderboards, reports, and numbers as files."""
-    from ..site import number_of_studies, write
+    from ..site import write
     from .progress import counted
     from .tables import reserved
 
-    total = number_of_studies(results)
-    with reserved(True), counted("writing", total, quiet, "studies") as shown:  # problems may print
-        path = write(results, out, plugin or (), shown)
-        shown(total, "done")
+    with reserved(True), counted("writing", 0, quiet, "studies") as shown:  # problems may print
+        path = write(results, out, plugin or (), lambda number, total, name: shown(number, name, total))
     print(path)

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
+from rich import markup
 from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from ..core.level import Level, explained
 from ..core.quantities import ratio_name
+from ..files.names import printable
 from ..store.remeasured import ROUNDS
 
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "unit", "evaluations", "seed")
@@ -40,10 +41,21 @@ def reserved(wanted: bool) -> Iterator[None]:
         os.close(kept)
 
 
+def console(error: bool = False, **options: Any) -> Console:  # noqa: ANN401 - those of rich
+    """Return a console on standard output, or on standard error; it gets its own control characters to the terminal."""
+    stream = sys.stderr if error else sys.stdout
+    return Console(file=getattr(stream, "rich_proxied_file", stream), **options)
+
+
+def escape(text: str) -> str:
+    """Return a text from anywhere as rich can print it: without markup and control characters."""
+    return markup.escape(printable(text))
+
+
 def wide_console() -> Console:
     """Return a console with the terminal's width; at least 160 characters for a file."""
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, 160))
+    here = console()
+    return here if here.is_terminal else console(width=max(here.width, 160))
 
 
 def summary_table(summaries: Sequence[dict[str, Any]]) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 
 from ..core.quantities import duration
@@ -21,6 +20,7 @@ from ..store.folders import END, PLANNED, ROWS, STUDY, has_runs, runs_in, study_
 from ..store.plan import RunName, read_planned, stored_settings
 from .app import AsJson, Results, StudyName, app, json_line
 from .run_view import RunState, RunView, head_of
+from .tables import console, escape
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -225,7 +225,7 @@ def screen(view: StudyView) -> RenderableType:
         f"{escape(view.path.name)}: {len(runs):,} runs: {states}",
         f"{done:,}/{budget:,} evaluations ({done / max(1, budget):.0%}){progress}",
         _best(runs),
-        "best speedup over all seeds so far: cost of the default / best cost; higher is better",
+        "best over all seeds so far: cost of the default / best cost; higher is better",
         *_lines(runs),
     )
 
@@ -285,9 +285,7 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Show the progress of a study until all runs are done, on any machine that can read its files."""
-    from rich.console import Console
-
-    view, here = StudyView(study, results), Console(highlight=False)
+    view, here = StudyView(study, results), console(highlight=False)
     view.refresh()
     if as_json:
         print(json_line(view.facts()))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import re
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,12 @@ from ..runs.study_plan import check_name
 from ..store.folders import LOCK
 from ..store.identity import IMPORTED, check_contents, read_head, wrong_fact
 from ..store.rows import Row
-from ..store.run_folder import RunFolder
+from ..store.run_folder import write_ended
 from .formats import ForeignRun, recognised
 from .stored_study import HEAD
 
 _MEANING = ("problem", "fingerprint", "unit", "default")
 """The facts of a run that files of other tools do not hold."""
-_BATCH = 1000
 _ROUNDING = 1e-4
 """Relative error of costs in files, which have fewer digits than the optimum."""
 
@@ -76,6 +76,7 @@ class Import:
             self.results.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self.results, prefix=".importing-") as kept:
                 runs = self._read(Path(kept) / path.name)
+                os.sync()
                 path.mkdir(exist_ok=True)
                 with acquired(path / LOCK, str(path)):
                     _check(runs, path)
@@ -111,16 +112,16 @@ class Import:
             duplicate = f"seed {head['seed']} of {head['strategy']} on {head['problem']}"
             raise ValueError(f"{foreign_run.place} repeats {duplicate}; keep all rows of a run together")
         facts = {IMPORTED: {"source": str(self.file), "tool": tool}, "versions": {}, "machine": {}}
-        with RunFolder(path, head, facts) as run:
-            batch, count, best = [first], 0, math.inf
-            while batch:
-                run.append(batch)
-                count += len(batch)
-                best = min(best, *(row.value for row in batch))
-                batch = list(islice(rows, _BATCH))
-            _warn_below_optimum(best, head, foreign_run.place)
-            run.add_facts({"budget": count})
-            run.end(IMPORTED, count)
+        best = math.inf
+
+        def watched() -> Iterator[Row]:
+            nonlocal best
+            for row in chain([first], rows):
+                best = min(best, row.value)
+                yield row
+
+        write_ended(path, head | facts, watched(), IMPORTED)
+        _warn_below_optimum(best, head, foreign_run.place)
         return path
 
     def _head(self, foreign_run: ForeignRun) -> dict[str, Any]:

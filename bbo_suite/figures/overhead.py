@@ -38,30 +38,29 @@ def draw(frame: pd.DataFrame) -> tuple[Figure, pd.DataFrame]:
     Returns the figure and its data (see `overhead_data`).
     """
     data = overhead_data(frame)
-    figure = _lines(data, highlighted(frame)) if data["parameters"].nunique() > 1 else _dots(data, labels(frame))
+    figure = _by_size(data, highlighted(frame)) if data["parameters"].nunique() > 1 else _dots(data, labels(frame))
     runs = captions.number_of_runs(data["runs"])
     named = highlighted(frame).caption if data["parameters"].nunique() > 1 else ""
     style.caption(
         figure,
         f"The strategy's own time per candidate, on a log scale, lower is better; median of {runs} runs, as measured "
-        f"in each.{named} Thick grey line: the time of an evaluation, which is not included."
+        f"in each.{named} Thick grey mark: the time of an evaluation, which is not included."
         f"{captions.short_runs(frame)}",
     )
     return figure, data
 
 
-def _lines(data: pd.DataFrame, highlight: Highlight) -> Figure:
+def _by_size(data: pd.DataFrame, highlight: Highlight) -> Figure:
     figure, axes = style.panels(1, 6.4, 3.8, 0.6 + 0.2 * len(highlight.legend) / 3)
     ax = axes.flat[0]
     data = data.assign(parameters=_sizes(data["parameters"].to_numpy()))
     costs = data.groupby("parameters")["evaluation_seconds"].median()
-    ax.plot(costs.index, np.maximum(_LEAST, costs), color="0.6", lw=4, alpha=0.5)
+    ax.plot(costs.index, np.maximum(_LEAST, costs), "_", color="0.6", markersize=14, mew=4, alpha=0.5)
     for name in highlight.order(set(data["strategy"])):
         part = data[data["strategy"] == name].groupby("parameters")["strategy_seconds"].median()
         look = highlight.look(name)
-        (line,) = ax.plot(part.index, np.maximum(_LEAST, part), color=look.colour, linestyle=look.dash,
-                          marker=look.marker, markersize=4.5, lw=1.5 if name in highlight.looks else 0.8)  # fmt: skip
-        mark(line, highlight.labels[name])
+        (dots,) = ax.plot(part.index, np.maximum(_LEAST, part), look.marker or ".", color=look.colour, markersize=4.5)
+        mark(dots, highlight.labels[name], "median time per candidate, by the number of parameters")
     ax.set(yscale="log", ylabel="strategy's time per candidate")
     style.seconds(ax.yaxis)
     style.evaluations(ax)

@@ -1,4 +1,4 @@
-"""Folder names for any text."""
+"""Folder names for any text, and text that may come from anywhere as a terminal or a page can show it."""
 
 from __future__ import annotations
 
@@ -15,3 +15,23 @@ def folder_name(*parts: str) -> str:
     plain = "__".join(re.sub(r"[^\w.@+-]+", "-", part, flags=re.ASCII).strip("-.") or "x" for part in marked)
     exact = tuple(part.replace("--", "/") for part in plain.split("__")) == parts and len(plain) < 120
     return plain if exact else f"{plain[:100]}={hashlib.sha256(repr(parts).encode()).hexdigest()[:12]}"
+
+
+def printable(text: str) -> str:
+    """Return a name with control characters, line breaks and bytes that are no text as in `\\x1b`, `\\n`, `\\udc80`.
+
+    On a terminal they would move the cursor or change its title, and a page or a table could not hold them.
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|\r(?!\n)")
+
+
+def without_controls(text: str) -> str:
+    """Return text of any number of lines with other control characters written as `printable` does."""
+    return _CONTROLS.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()

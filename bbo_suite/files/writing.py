@@ -30,10 +30,15 @@ class disk_errors:
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object to disk; a reader sees the old file or the new one, never a part, even after a power loss."""
     with replacing(file) as unfinished:
-        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        unfinished.write_text(as_json(content), encoding="utf-8")
         _sync(unfinished)  # before it takes its name: else the name may survive a power loss and the content not
     with suppress(OSError):  # not every file system can do this to a folder
         _sync(file.parent)
+
+
+def as_json(content: Mapping[str, Any]) -> str:
+    """Return the text of a file with a JSON object."""
+    return json.dumps(content, indent=1)
 
 
 def _sync(path: Path) -> None:

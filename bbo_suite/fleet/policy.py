@@ -173,6 +173,8 @@ class Policy(ABC):
     """True if it reads `Day.predicted`: the fleet then pays the learned model for each new kernel."""
     is_oracle: ClassVar[bool] = False
     """True if it asks for the truth; then it is no policy that a fleet can have."""
+    by_default: ClassVar[bool] = True
+    """False if it takes so long that `fleet` runs it only if it is named."""
 
     @abstractmethod
     def plan(self, day: Day) -> Plan:

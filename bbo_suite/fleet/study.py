@@ -30,7 +30,7 @@ _BEFORE, _RECOVERED = 5, 0.9
 
 
 def policies(registry: Registry, names: Sequence[str] | None = None) -> dict[str, type[Policy]]:
-    """Return the classes of policies by id, by default of all that are known, an oracle first.
+    """Return the classes of policies by id, by default of all that are known and quick, an oracle first.
 
     Raises:
       UserError: there is no such policy, or it cannot be imported.
@@ -39,7 +39,8 @@ def policies(registry: Registry, names: Sequence[str] | None = None) -> dict[str
     for name in names or ():
         if name not in known:
             raise UserError(f"there is no policy {name!r}.{did_you_mean(name, known)}")
-    return {name: known[name]() for name in names or sorted(known, key=lambda name: (name != ORACLE, name))}
+    found = {name: known[name]() for name in names or sorted(known, key=lambda name: (name != ORACLE, name))}
+    return {name: policy for name, policy in found.items() if names or policy.by_default}
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def write(
 
 def headlines(study: str, results: Path) -> list[str]:
     """Return the first sentence of a study's report, or two if it compares two kinds of strategies."""
-    return answer.headlines(judge(read_study(study, results).runs, np.random.default_rng(0)))
+    return answer.headlines(judge(read_study(study, results, with_rows=False).runs, np.random.default_rng(0)))
 
 
 def _other(name: str, results: Path) -> StudyData:

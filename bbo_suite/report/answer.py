@@ -196,7 +196,7 @@ def _means(judgement: Judgement, board: Leaderboard, names: Sequence[str]) -> st
         mean, low, high = board.means[names[0]]
         bounds = "" if formatting.interval(low, high) == "–" else f" (95 % interval {formatting.interval(low, high)})"
         units = {str(run.head["unit"]) for run in judgement.scores.runs}
-        less = f", {effect(mean, *units)}," if len(units) == 1 and not is_time(*units) else ""
+        less = f", {effect(mean, *units)}," if len(units) == 1 and "" not in units and not is_time(*units) else ""
         return f"{kind} {formatting.speedup(mean)}{bounds}{less} {covers}"
     shown = [f"{formatting.speedup(board.means[name][0])} ({name})" for name in names]
     return f"{kind} {formatting.listed(shown) if len(shown) < 4 else f'{shown[0]} to {shown[-1]}'} {covers}"

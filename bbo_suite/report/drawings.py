@@ -122,7 +122,11 @@ def pictures(frame: pd.DataFrame, only_results: bool = False) -> list[Picture]:
     from ..figures import FIGURES
 
     figures = [figure for figure in FIGURES.values() if not only_results or _of_results(figure, frame)]
-    return [_picture(figure, frame) for figure in figures]
+    return [_picture(figure, frame, _FEW if only_results else _MANY) for figure in figures]
+
+
+_MANY, _FEW = 9, 3
+"""Problems that have a drawing of their own; few where the first figure shows the gain on every problem already."""
 
 
 def _of_results(figure: StudyFigure, frame: pd.DataFrame) -> bool:
@@ -130,20 +134,18 @@ def _of_results(figure: StudyFigure, frame: pd.DataFrame) -> bool:
     return figure.only_results and (figure.name != RESULTS_LEAD or figure.missing(frame) is not None)
 
 
-def _picture(figure: StudyFigure, frame: pd.DataFrame) -> Picture:
+def _picture(figure: StudyFigure, frame: pd.DataFrame, most: int) -> Picture:
     if reason := figure.missing(frame):
         return Picture(figure.question, missing=reason)
-    drawings = [drawing(*page) for page in _pages(figure, frame)]
+    drawings = [drawing(*page) for page in _pages(figure, frame, most)]
     if len({each.caption for each in drawings}) > 1:
         return Picture(figure.question, tuple(drawings))
     return Picture(figure.question, tuple(replace(each, caption="") for each in drawings), drawings[0].caption)
 
 
-def _pages(figure: StudyFigure, frame: pd.DataFrame) -> Iterator[tuple[Figure, str]]:
+def _pages(figure: StudyFigure, frame: pd.DataFrame, most: int) -> Iterator[tuple[Figure, str]]:
     """Yield a figure with a drawing of its own for each problem, which the page puts side by side if it is wide."""
-    from ..figures.study_figure import PANELS
-
-    pages = figure.pages(frame, most=PANELS, panels=1)  # tables hold all problems
+    pages = figure.pages(frame, most, panels=1)  # tables hold all problems
     yield from ((drawn, f"{name}.") for name, drawn, _ in pages)
 
 

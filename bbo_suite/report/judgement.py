@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core.level import Level
 from ..scores import ALPHA, Pair, Scores, pairs_on_problem, pairs_over_problems, scores
-from ..stats import bootstrap_interval, smallest_rank_sum_p, smallest_signed_rank_p
+from ..stats import smallest_rank_sum_p, smallest_signed_rank_p
 from ..store.results import RunResult
 from . import formatting
 
@@ -130,13 +130,22 @@ def over_problems(scores: Scores, rng: Generator) -> Leaderboard:
     for name in scores.complete.columns:
         runs = [scores.speedups[problem, name] for problem in scores.complete.index]
         repeated = min(map(len, runs)) > 1
-        with np.errstate(invalid="ignore"):  # an infinite mean has no interval
-            low, high = bootstrap_interval(runs, geometric, rng, samples=_SAMPLES) if repeated else (np.nan, np.nan)
+        low, high = _bootstrap(runs, rng) if repeated else (np.nan, np.nan)
         means[name] = (geometric(runs), low, high)
     found = pairs_over_problems(scores)
     tested = [pair.problems for pair in found if not np.isnan(pair.p)]
     smallest = len(tested) * smallest_signed_rank_p(max(tested)) if tested else np.nan
     return Leaderboard(_sorted(means), found, f"over {formatting.counted(len(scores.complete), 'problem')}", smallest)
+
+
+def _bootstrap(runs: Sequence[NDArray[np.float64]], rng: Generator) -> tuple[float, float]:
+    """Return the 95 % interval of `geometric`, from resampled runs of each problem; nan for an infinite mean."""
+    logs = np.zeros(_SAMPLES)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for part in runs:
+            logs += np.log(part[rng.integers(0, len(part), (_SAMPLES, len(part)))].mean(axis=1))
+        low, high = np.exp(np.quantile(logs / len(runs), [0.025, 0.975]))
+    return float(low), float(high)
 
 
 def geometric(runs: Sequence[NDArray[np.float64]]) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..files.names import without_controls
 from .compare import Comparison
 from .drawings import Drawing, Picture, script, template
 from .findings import Findings
@@ -64,4 +65,5 @@ def render(name: str, **content: Any) -> str:  # noqa: ANN401 - what the templat
     environment.filters["whole"] = lambda text: text.replace(" %", "\u00a0%")  # no line break before a percent sign
     code = script()
     allowed = f"sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}"
-    return environment.get_template(name).render(style=template("page.css"), script=code, allowed=allowed, **content)
+    page = environment.get_template(name)
+    return without_controls(page.render(style=template("page.css"), script=code, allowed=allowed, **content))

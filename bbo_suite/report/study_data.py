@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..store import frames
 from ..store.folders import has_begun, has_runs, run_folders
 from ..store.plan import RunName, read_planned
-from ..store.results import COUNTED, RunResult, counted, result_of
+from ..store.results import COUNTED, RunResult, counted, hashed, result_of
 from ..store.rows import TEXTS, joined_runs
 from ..store.run_table import Published, last_rows, published, results_of
 
@@ -50,18 +50,23 @@ class StudyData:
     report: Path | None = None
 
 
-def read_study(study: str, results: Path) -> StudyData:
+def read_study(study: str, results: Path, with_rows: bool = True) -> StudyData:
     """Return what a study's folder contains; of a published study that is a table of runs.
+
+    Args:
+      with_rows: False to leave the frame of all evaluations empty, which takes most of the memory.
 
     Raises:
       UserError: there is no such study, or the name stands for several published ones.
     """
+    import pandas as pd
+
     if not has_runs(results / study) and (tables := published(study, results)):
         one = only_one(study, tables)
         return replace(study_of_table(study, one.runs), report=one.folder / f"report{one.suffix}.html")
     damaged: list[str] = []
     heads = _heads(run_folders(study, results), damaged)
-    paths, lengths, parts, numbers = _rows(heads, damaged)
+    paths, lengths, parts, numbers = _rows(heads, damaged, with_rows)
     if damaged and not paths:
         raise UserError(damaged[0])
     naming = Naming([heads[path] for path in paths])
@@ -71,7 +76,7 @@ def read_study(study: str, results: Path) -> StudyData:
         for path, named, own in zip(paths, described, numbers, strict=True)
     ]
     summaries.sort(key=lambda run: (run.problem, run.strategy, run.seed))
-    frame = frames.joined(described, lengths, parts)
+    frame = frames.joined(described, lengths, parts) if with_rows else pd.DataFrame()
     planned = read_planned(results / study)
     waiting = [run for run in planned if not has_begun(results / study / run.folder)]
     return StudyData(study, summaries, frame, damaged, len(planned), waiting, folder=results / study)
@@ -110,22 +115,24 @@ def _heads(paths: Iterable[Path], damaged: list[str]) -> Heads:
     return heads
 
 
-def _rows(heads: Heads, damaged: list[str]) -> tuple[list[Path], list[int], list[pd.DataFrame], list[dict[str, Any]]]:
+def _rows(
+    heads: Heads, damaged: list[str], kept: bool
+) -> tuple[list[Path], list[int], list[pd.DataFrame], list[dict[str, Any]]]:
     """Return the runs that can be read, the length of each, the rows of all, and the numbers that follow for each.
 
     Digests and reasons are read for the numbers only.
     """
-    texts = TEXTS if len(heads) == 1 else COUNTED  # candidates are drawn for a single run only
+    texts = TEXTS if kept and len(heads) == 1 else COUNTED  # candidates are drawn for a single run only
     paths: list[Path] = []
     lengths: list[int] = []
     rows: list[pd.DataFrame] = []
     numbers: list[dict[str, Any]] = []
     errors: list[UserError] = []
-    for part in joined_runs(heads, texts, errors):
+    for part in joined_runs(heads, texts, errors, hashed):
         paths += part.paths
         lengths += part.lengths
         numbers += counted(part.frame, part.lengths)
-        rows.append(part.frame.drop(columns=[*COUNTED]))
+        rows += [part.frame.drop(columns=[*COUNTED])] if kept else []
     damaged += map(str, errors)
     return paths, lengths, rows, numbers
 

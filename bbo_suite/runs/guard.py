@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from ..store.folders import ERROR
+from ..store.folders import note_death
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM)
 _END_WITH_PARENT = 1  # an option of prctl
@@ -41,8 +41,7 @@ def watched(command: Callable[[], None]) -> None:
             if run == Path() or run in _died:
                 _exit(code)
             _died[run] = _sentence(code)
-            with suppress(OSError):
-                (run / ERROR).write_text(f"{_died[run]}\n", encoding="utf-8")
+            note_death(run, _died[run])
 
 
 def _sentence(code: int) -> str:

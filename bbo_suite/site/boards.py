@@ -47,7 +47,7 @@ def boards(entries: Sequence[Entry], known: dict[str, float]) -> Iterator[Board]
             if run.ended:
                 groups[_family(run), int(run.head["budget"])].append((entry, run))
     for (family, budget), members in sorted(groups.items(), key=lambda group: group[0]):
-        judgement = judge(_once(run for _, run in members), np.random.default_rng(0))
+        judgement = judge(once(run for _, run in members), np.random.default_rng(0))
         studies = list({entry.name: entry for entry, _ in members}.values())
         shown = _table(family, budget, judgement, known)
         yield Board(family, budget, list(answer.sentences(judgement)), shown, studies)
@@ -57,7 +57,7 @@ def _family(run: RunResult) -> str:
     return re.split("[/:]", str(run.head["problem"]))[0]
 
 
-def _once(runs: Iterable[RunResult]) -> list[RunResult]:
+def once(runs: Iterable[RunResult]) -> list[RunResult]:
     """Return runs under names that hold over all studies; a run that several studies hold counts once."""
     distinct = {
         json.dumps(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from urllib.parse import quote
 
 from ..errors import UserError, error_boundary, leave_out
@@ -53,33 +53,37 @@ class Entry:
         return f"{quote(self.folder)}/report.html"
 
 
-def studies(results: Path) -> Iterator[StudyData]:
-    """Yield the studies of a folder, by name; where one name stands for several, a number is added.
+class Source(NamedTuple):
+    """Where a study comes from.
 
-    Studies, tables and runs that cannot be read are left out and named.
+    Attributes:
+      path: a folder of runs, or a table of published ones.
+      place: of the study in the table.
+      name: under which it is listed; where one name stands for several studies, with a number.
     """
-    seen = Counter[str]()
-    for study in _all(results):
-        seen[study.name] += 1
-        number = seen[study.name]
-        yield study if number == 1 else replace(study, name=f"{study.name} ({number})")
+
+    path: Path
+    place: int
+    name: str
 
 
-def number_of_studies(results: Path) -> int:
-    """Return how many studies a folder holds, with one for each table of runs."""
-    return len(list(_sources(results)))
-
-
-def _all(results: Path) -> Iterator[StudyData]:
-    for source in _sources(results):
+def sources(results: Path) -> list[Source]:
+    """Return the studies of a folder, by path. Tables that cannot be read are left out and named."""
+    seen, found = Counter[str](), list[Source]()
+    for path in _paths(results):
         try:
-            with error_boundary(f"study {source.name}", "reading"):
-                yield from _read(source)
+            with error_boundary(f"study {path.name}", "reading"):
+                names = [path.name] if path.is_dir() else [name for name, _ in read_studies(path)]
         except UserError as error:
             leave_out(error)
+            continue
+        for place, name in enumerate(names):
+            seen[name] += 1
+            found.append(Source(path, place, name if seen[name] == 1 else f"{name} ({seen[name]})"))
+    return found
 
 
-def _sources(results: Path) -> Iterator[Path]:
+def _paths(results: Path) -> Iterator[Path]:
     """Yield the folders of stored studies, and the tables of published ones."""
     for folder in sorted(path for path in results.glob("*") if path.is_dir()):
         try:
@@ -88,14 +92,20 @@ def _sources(results: Path) -> Iterator[Path]:
             leave_out(error)
 
 
-def _read(source: Path) -> Iterator[StudyData]:
-    if not source.is_dir():
-        yield from (study_of_table(name, runs) for name, runs in read_studies(source))
-        return
-    study = read_study(source.name, source.parent)
+def read(source: Source) -> StudyData:
+    """Return a study; its runs that cannot be read are left out and named.
+
+    Raises:
+      UserError: none can be read.
+    """
+    with error_boundary(f"study {source.name}", "reading"):
+        if not source.path.is_dir():
+            _, runs = list(read_studies(source.path))[source.place]
+            return study_of_table(source.name, runs)
+        study = read_study(source.path.name, source.path.parent)
     for damage in study.damaged:
         leave_out(damage)
-    yield study
+    return replace(study, name=source.name)
 
 
 def task(run: RunResult) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.random import Generator
@@ -32,6 +33,12 @@ def mean_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, f
     return mean, float(mean - half), float(mean + half)
 
 
+@lru_cache(maxsize=8)
+def _drawn(n: int) -> NDArray[np.int32]:
+    """Return the places of the numbers in each bootstrap sample of n, `(samples, n)`."""
+    return np.random.default_rng(0).integers(0, n, (_RESAMPLED, n), dtype=np.int32)
+
+
 def resampled_interval(values: ArrayLike) -> tuple[float, float, float]:
     """Return the mean of `(n,)` numbers and its 95 % interval (percentile bootstrap): within the range of the numbers.
 
@@ -42,8 +49,7 @@ def resampled_interval(values: ArrayLike) -> tuple[float, float, float]:
     mean = float(numbers.mean())
     if len(numbers) < 2 or not np.isfinite(mean):
         return mean, np.nan, np.nan
-    drawn = np.random.default_rng(0).integers(0, len(numbers), (_RESAMPLED, len(numbers)))
-    low, high = np.quantile(numbers[drawn].mean(axis=1), [0.025, 0.975])
+    low, high = np.quantile(numbers[_drawn(len(numbers))].mean(axis=1), [0.025, 0.975])
     return mean, float(min(low, mean)), float(max(high, mean))
 
 
@@ -87,10 +93,8 @@ def probability_of_improvement(ours: Sequence[ArrayLike], theirs: Sequence[Array
 
 
 def _superiority(ours: NDArray, theirs: NDArray) -> float:
-    from scipy.stats import rankdata
-
-    ranks = rankdata(np.concatenate([ours, theirs]))[: len(ours)].sum()
-    return float((ranks - len(ours) * (len(ours) + 1) / 2) / (len(ours) * len(theirs)))
+    ahead = np.searchsorted(np.sort(theirs), ours, side="left") + np.searchsorted(np.sort(theirs), ours, side="right")
+    return float(ahead.sum() / (2 * len(ours) * len(theirs)))
 
 
 def bootstrap_interval(

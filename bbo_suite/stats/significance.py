@@ -15,12 +15,30 @@ _EXACT = 1000
 """Largest number of ways to split two tied samples that are enumerated: six runs each."""
 
 
+_PAIRS = 50
+"""Pairs up to which the signed-rank test is exact."""
+
+
 def signed_rank_p(ours: ArrayLike, theirs: ArrayLike) -> float:
-    """Return the p-value of a difference between `(n,)` pairs (Wilcoxon signed-rank, two-sided); 1 if all are equal."""
-    from scipy.stats import wilcoxon
+    """Return the p-value of a difference between `(n,)` pairs (Wilcoxon signed-rank, two-sided); 1 if all are equal.
+
+    Exact for up to 50 pairs, with ties and equal pairs too, whose ranks are split between both sides. (scipy takes a
+    quarter of a second for what takes a fraction of a millisecond here.)
+    """
+    from scipy.stats import rankdata, wilcoxon
 
     a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
-    return 1.0 if np.array_equal(a, b) else float(wilcoxon(a, b, zero_method="zsplit").pvalue)
+    if np.array_equal(a, b):
+        return 1.0
+    if len(a) > _PAIRS:
+        return float(wilcoxon(a, b, zero_method="zsplit").pvalue)
+    ranks = np.rint(2 * rankdata(np.abs(a - b))).astype(int)[a != b]  # whole numbers: ties have halves
+    ways = np.ones(1)
+    for rank in ranks.tolist():  # of each sum of the ranks of one side, in how many ways signs can give it
+        ways = np.concatenate([ways, np.zeros(rank)]) + np.concatenate([np.zeros(rank), ways])
+    found = int(ranks[(a > b)[a != b]].sum())
+    tail = min(ways[: found + 1].sum(), ways[found:].sum()) / ways.sum()
+    return float(min(1.0, 2 * tail))
 
 
 def signed_rank_sum(differences: ArrayLike) -> float:

@@ -105,6 +105,12 @@ def mark_stopped(run: Path) -> None:
             (run / STOPPED).touch()
 
 
+def note_death(run: Path, sentence: str) -> None:
+    """Note in the folder of a run why its process ended; its next start removes the note."""
+    with contextlib.suppress(OSError):  # it is only displayed
+        (run / ERROR).write_text(f"{sentence}\n", encoding="utf-8")
+
+
 def unnamed_runs(study: Path) -> Iterator[Path]:
     """Yield the folders that hold rows but no `run.json`, so that their run is unknown."""
     yield from (rows.parent for rows in sorted(study.glob(f"*/{ROWS}")) if not has_begun(rows.parent))

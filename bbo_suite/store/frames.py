@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..core.arguments import typed
 from ..core.level import LEVEL
 from ..errors import UserError
+from ..files.names import printable
 from .folders import name_damaged, readable, run_folders
 from .identity import BASELINES, known_speedups, read_head
 from .remeasured import finalists
@@ -133,11 +134,6 @@ def _repeated(values: list[Any], lengths: Sequence[int]) -> Any:  # noqa: ANN401
     column = np.array(values)
     small = column.dtype.kind == "i" and abs(column).max() < 2**31
     return np.repeat(column.astype(np.int32) if small else column, lengths)
-
-
-def printable(text: str) -> str:
-    """Return text without lone surrogates, which represent undecodable bytes of a file name: Arrow refuses them."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _parameters(path: Path) -> int:

@@ -127,8 +127,13 @@ def write_head(path: Path, head: Mapping[str, Any]) -> None:
     Raises:
       OSError: it cannot be written.
     """
+    write_json(path / RUN, with_checksum(head))
+
+
+def with_checksum(head: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a `run.json` as it is stored."""
     content = json.loads(json.dumps(head))
-    write_json(path / RUN, content | {CHECK: _checksum(content)})
+    return content | {CHECK: _checksum(content)}
 
 
 def _checksum(head: Mapping[str, Any]) -> str:

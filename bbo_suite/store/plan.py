@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..files.log import CheckedLog
-from ..files.names import folder_name
+from ..files.names import folder_name, printable
 from ..files.reading import DamagedFile, parse_json, read_json
 from .folders import PLANNED, STUDY, runs_in
 from .identity import IMPORTED, is_count, stored_head
@@ -31,14 +31,14 @@ class RunName(NamedTuple):
     @property
     def label(self) -> str:
         """The run in words."""
-        return f"{self.strategy} on {self.problem}, seed {self.seed}"
+        return printable(f"{self.strategy} on {self.problem}, seed {self.seed}")
 
 
 def together(runs: Iterable[RunName]) -> list[str]:
     """Return runs in words, the repeats of a strategy on a problem as one: `mbo on fusion/rnn (10 repeats)`."""
     groups: dict[str, list[RunName]] = defaultdict(list)
     for run in runs:
-        groups[f"{run.strategy} on {run.problem}"].append(run)
+        groups[printable(f"{run.strategy} on {run.problem}")].append(run)
     return [own[0].label if len(own) == 1 else f"{name} ({len(own):,} repeats)" for name, own in groups.items()]
 
 

@@ -21,7 +21,7 @@ from ..errors import UserError
 from .folders import ERROR
 from .identity import Run, end_reason, read_head
 from .remeasured import Finalist, final_speedup, finalists
-from .rows import open_log, pieces
+from .rows import PIECE, open_log, pieces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,15 +185,22 @@ def summarise(path: Path) -> dict[str, Any]:
     """
     head, totals = read_head(path), _Totals()
     for piece in pieces(path, COUNTED):
-        totals.add(*_Columns(piece).between(0, len(piece)))
+        totals.add(*_Columns(hashed(piece)).between(0, len(piece)))
     return result_of(path, head, totals.numbers()).facts(path)
+
+
+def hashed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with hashes in the place of digests: 8 bytes for each instead of 65."""
+    from pandas.util import hash_array
+
+    return rows.assign(digest=hash_array(rows["digest"].to_numpy(object)))
 
 
 def counted(rows: pd.DataFrame, lengths: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield the fields of a `RunResult` that follow from its rows, for each run.
 
     Args:
-      rows: of all runs, one run after the other, with the columns of text in `COUNTED`.
+      rows: of all runs, one run after the other, with the columns of text in `COUNTED`, and `hashed`.
       lengths: the number of rows of each run.
     """
     columns, end = _Columns(rows), 0
@@ -209,7 +216,7 @@ class _Columns:
     def __init__(self, rows: pd.DataFrame) -> None:
         from pandas.util import hash_array
 
-        self._hashes = hash_array(rows["digest"].to_numpy(object))
+        self._hashes = rows["digest"].to_numpy()
         self._unknown = hash_array(np.array([""], object))[0]
         self._numbers = [rows[name].to_numpy() for name in ("value", "strategy_seconds", "evaluation_seconds")]
         reasons = rows["reason"].astype("category").cat
@@ -232,7 +239,7 @@ class _Totals:
         self._seconds = [0.0, 0.0]
         self._steps: list[NDArray[np.int64]] = []
         self._costs: list[NDArray[np.float64]] = []
-        self._candidates: list[tuple[NDArray[np.uint64], NDArray[np.float64]]] = []
+        self._candidates = bytearray(), bytearray()  # 16 bytes each: a list of arrays would be in memory twice
 
     def add(
         self,
@@ -255,11 +262,13 @@ class _Totals:
         self._reasons.update(filter(None, reasons))
         for number, seconds in enumerate((strategy_seconds, evaluation_seconds)):
             self._seconds[number] += float(seconds.sum(dtype=np.float64))
-        self._candidates.append((hashes, values))
+        for kept, column in zip(self._candidates, (hashes, values), strict=True):
+            kept += column.tobytes()
 
     def numbers(self) -> dict[str, Any]:
         """Return the fields of a `RunResult` that follow from its rows."""
-        hashes, values = (np.concatenate(arrays) for arrays in zip(*self._candidates, strict=True))
+        hashes = np.frombuffer(self._candidates[0], np.uint64)
+        values = np.frombuffer(self._candidates[1], np.float64)
         unique, noise = (math.nan, math.nan) if self._unknown else _repeated(hashes, values)
         return {
             "evaluations": self._evaluations,
@@ -276,13 +285,21 @@ class _Totals:
 
 def _repeated(hashes: NDArray[np.uint64], values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the number of different candidates, and the largest difference of a repeated one; nan if none was."""
-    known, first, places = np.unique(hashes, return_index=True, return_inverse=True)
-    if len(known) == len(values):
-        return len(known), math.nan
-    before = values[first][places]
-    both = np.isfinite(values) & np.isfinite(before) & (before > 0)
-    apart = np.abs(values[both] / before[both] - 1).max(initial=0.0)
-    return len(known), float(np.inf if (np.isfinite(values) != np.isfinite(before)).any() else apart)
+    order = np.argsort(hashes, kind="stable")
+    again = np.zeros(len(order), bool)
+    ascending = hashes[order]
+    np.equal(ascending[1:], ascending[:-1], out=again[1:])
+    unique = len(order) - int(again.sum())
+    if unique == len(order):
+        return unique, math.nan
+    starts = np.flatnonzero(~again)
+    lengths = np.diff(starts, append=len(order))
+    several = lengths > 1  # only of these are costs compared: most candidates occur once
+    own = values[order[np.repeat(several, lengths)]]
+    before = np.repeat(values[order[starts[several]]], lengths[several])
+    both = np.isfinite(own) & np.isfinite(before) & (before > 0)
+    apart = np.abs(own[both] / before[both] - 1).max(initial=0.0)
+    return unique, float(np.inf if (np.isfinite(own) != np.isfinite(before)).any() else apart)
 
 
 def digest_of_rows(path: Path, head: dict[str, Any]) -> str:
@@ -293,9 +310,10 @@ def digest_of_rows(path: Path, head: dict[str, Any]) -> str:
     Raises:
       UserError: the log cannot be read.
     """
-    with open_log(path) as log:
-        data = log.read()
-    identity = Run.of(head).identity()
+    identity, cut = Run.of(head).identity(), b""
     content = hashlib.blake2b(json.dumps(identity, sort_keys=True).encode(), digest_size=8)
-    content.update(b"".join(b"\n" + row[1:] for row in _ROW.findall(data, 0, data.rfind(b"\n") + 1)))
+    with open_log(path) as log:
+        while piece := log.read(PIECE):
+            whole, end, cut = (cut + piece).rpartition(b"\n")
+            content.update(b"".join(b"\n" + row[1:] for row in _ROW.findall(b"\n" + whole + end)))
     return content.hexdigest()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -31,7 +31,7 @@ HEADER = f"{','.join(COLUMNS)}\n"
 STATUS = {status.word: status for status in Status}
 TEXTS = ("digest", "config", "reason")
 """The columns of text. They take most of the memory of a large frame, and few readers need them."""
-PIECE = 1 << 22
+PIECE = 1 << 20
 """Bytes that are parsed at a time: of one log, so that a long one needs little memory, or of several short ones."""
 _SECONDS = ("strategy_seconds", "evaluation_seconds")
 _TYPES: dict[str, Any] = {
@@ -206,18 +206,23 @@ def open_log(run: Path) -> BinaryIO:
         raise UserError(f"cannot read {run / ROWS}: {error.strerror}") from None
 
 
-def frame(run: Path, texts: Collection[str] = TEXTS) -> pd.DataFrame:
+def frame(
+    run: Path,
+    texts: Collection[str] = TEXTS,
+    kept: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows,
+) -> pd.DataFrame:
     """Return the complete rows of one run's folder, also while it is written; columns as in `rows.csv`.
 
     Args:
       texts: which of the columns of text to read.
+      kept: as for `joined_runs`.
 
     Raises:
       UserError: the file is damaged.
     """
     import pandas as pd
 
-    frames = list(pieces(run, texts))
+    frames = [kept(piece) for piece in pieces(run, texts)]
     return _compact(pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
 
 
@@ -241,19 +246,25 @@ def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]
             first = False
 
 
-def joined_runs(paths: Iterable[Path], texts: Collection[str], errors: list[UserError]) -> Iterator[JoinedRuns]:
+def joined_runs(
+    paths: Iterable[Path],
+    texts: Collection[str],
+    errors: list[UserError],
+    kept: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows,
+) -> Iterator[JoinedRuns]:
     """Yield the complete rows of runs, given by their folders, in their order.
 
     Short logs are parsed together, because each call of the parser costs as much as thousands of rows.
 
     Args:
       errors: takes the error of each damaged run, which is left out.
+      kept: returns what is kept of some rows: their texts need more memory than all else.
     """
     for group in _groups(paths):
-        if joined := _together(group, texts):
+        if joined := _together(group, texts, kept):
             yield joined
         else:
-            yield from _singly(group, texts, errors)
+            yield from _singly(group, texts, errors, kept)
 
 
 def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
@@ -272,7 +283,9 @@ def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
         yield group
 
 
-def _together(paths: Sequence[Path], texts: Collection[str]) -> JoinedRuns | None:
+def _together(
+    paths: Sequence[Path], texts: Collection[str], kept: Callable[[pd.DataFrame], pd.DataFrame]
+) -> JoinedRuns | None:
     """Return the rows of several runs; None if one of them has to be read alone, to say that it is damaged."""
     try:
         files = [_content(path) for path in paths]
@@ -284,7 +297,7 @@ def _together(paths: Sequence[Path], texts: Collection[str]) -> JoinedRuns | Non
     if len(paths) == 1 or not all(data.startswith(header) for data in files):
         return None
     try:
-        joined = _parsed(header + b"".join(data[len(header) :] for data in files), texts, {})
+        joined = kept(_parsed(header + b"".join(data[len(header) :] for data in files), texts, {}))
     except ValueError:
         return None
     return JoinedRuns(paths, lengths, _compact(joined)) if len(joined) == sum(lengths) else None
@@ -295,10 +308,15 @@ def _content(path: Path) -> bytes:
         return log.read()
 
 
-def _singly(paths: Iterable[Path], texts: Collection[str], errors: list[UserError]) -> Iterator[JoinedRuns]:
+def _singly(
+    paths: Iterable[Path],
+    texts: Collection[str],
+    errors: list[UserError],
+    kept: Callable[[pd.DataFrame], pd.DataFrame],
+) -> Iterator[JoinedRuns]:
     for path in paths:
         try:
-            rows = frame(path, texts)
+            rows = frame(path, texts, kept)
         except UserError as error:
             errors.append(error)
         else:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ..files.locks import acquired
 from ..files.log import moved
-from ..files.writing import disk_errors, write_json
-from .folders import DIAGNOSTICS, END, ERROR, LOCK, PARTS, REMEASURED, RUN, STOPPED
-from .identity import CODE, PAIRS, check_identity, complete, end_reason, stored_head, write_head
-from .rows import Row, RowLog
+from ..files.writing import as_json, disk_errors, write_json
+from .folders import DIAGNOSTICS, END, ERROR, LOCK, PARTS, REMEASURED, ROWS, RUN, STOPPED
+from .identity import CODE, PAIRS, check_identity, complete, end_reason, stored_head, with_checksum, write_head
+from .rows import HEADER, Row, RowLog
 
 SYNC_SECONDS = 5.0
 """Rows are on disk, safe from a power loss, after the first batch that ends so long after the last such batch."""
@@ -140,23 +140,45 @@ class RunFolder:
         """Mark the run complete.
 
         Args:
-          reason: `budget` (spent), `covered` (the whole space) or `time` (up); `imported` for an imported run.
+          reason: `budget` (spent), `covered` (the whole space) or `time` (up).
           evaluations: the number of rows.
           pairs: of the default and a candidate that were measured again.
         """
         with disk_errors(self.path):
             self._identify()
             self._sync()
-            write_json(self.path / END, {"reason": reason, "evaluations": evaluations, PAIRS: pairs})
-
-    def add_facts(self, facts: Mapping[str, Any]) -> None:
-        """Add facts to `run.json` that are known only now."""
-        self._head = {**facts, **self._head}
-        with disk_errors(self.path):
-            write_head(self.path, self._head)
+            write_json(self.path / END, _ended(reason, evaluations, pairs))
 
     def note(self, error: BaseException) -> None:
         """Keep the traceback of the error that stopped the run."""
         text = "".join(traceback.format_exception(error))
         with disk_errors(self.path):
             (self.path / ERROR).write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def write_ended(path: Path, head: Mapping[str, Any], rows: Iterable[Row], reason: str) -> None:
+    """Write the folder of a run that has ended, with the number of its rows as its budget if none is known.
+
+    Nothing is forced to the disk, which takes longer than all else for short runs: the caller does that for all.
+
+    Args:
+      path: of the folder, which nobody else sees yet.
+      reason: why it ended.
+
+    Raises:
+      OSError: it cannot be written.
+    """
+    path.mkdir()
+    count = 0
+    with (path / ROWS).open("w", encoding="utf-8", newline="\n") as log:
+        log.write(HEADER)
+        for row in rows:
+            log.write(row.line())
+            count += 1
+    (path / RUN).write_text(as_json(with_checksum({"budget": count, **head})), encoding="utf-8")
+    (path / END).write_text(as_json(_ended(reason, count)), encoding="utf-8")
+
+
+def _ended(reason: str, evaluations: int, pairs: int = 0) -> dict[str, Any]:
+    """Return the content of an `end.json`."""
+    return {"reason": reason, "evaluations": evaluations, PAIRS: pairs}

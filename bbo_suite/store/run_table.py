@@ -19,7 +19,7 @@ from ..files.writing import disk_errors, replacing
 from .folders import readable
 from .frames import REMEASURED, read_checked
 from .remeasured import ROUNDS, Finalist
-from .results import COUNTED, RunResult, counted, digest_of_rows, result_of
+from .results import COUNTED, RunResult, counted, digest_of_rows, hashed, result_of
 from .rows import joined_runs
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def stored_runs(
     """
     heads = dict(readable(folders, lambda path: (path, read_checked(path)), errors))
     rows = []
-    for part in joined_runs(heads, COUNTED, errors):
+    for part in joined_runs(heads, COUNTED, errors, hashed):
         for path, numbers in zip(part.paths, counted(part.frame, part.lengths), strict=True):
             run = result_of(path, heads[path], numbers)
             rows.append(row_of(run, digest_of_rows(path, heads[path])) | ({"strategy": label} if label else {}))

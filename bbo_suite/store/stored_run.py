@@ -15,7 +15,7 @@ from .folders import ERROR, REMEASURED, ROWS
 from .identity import IMPORTED, Run, complete, read_head
 from .plan import RunName
 from .remeasured import final_speedup, finalists
-from .rows import Row, read_rows
+from .rows import Row, RowLog, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,15 +52,39 @@ class StoredRun:
         """
         return read_rows(self.path)
 
+    def each_row(self) -> Iterator[Row]:
+        """Yield the same rows; unless `rows` holds them all, few of them are in memory at a time.
+
+        Raises:
+          UserError: the log is damaged.
+        """
+        yield from self.__dict__.get("rows") or RowLog(self.path).rows()
+
     def frame(self) -> pd.DataFrame:
         """Return all complete rows as `rows.frame` reads them; they are not kept."""
         return rows.frame(self.path)
 
+    @cached_property
+    def _tally(self) -> tuple[int, Row | None, dict[int, Row]]:
+        """The number of rows, the first one with the lowest value, and those that were measured again."""
+        wanted, again = {each.evaluation for each in finalists(self.path)}, dict[int, Row]()
+        count, best = 0, None
+        for row in self.each_row():
+            count = row.evaluation
+            best = row if row.value < (math.inf if best is None else best.value) else best
+            if count in wanted:
+                again[count] = row
+        return count, best, again
+
+    @property
+    def count(self) -> int:
+        """The number of complete rows."""
+        return self._tally[0]
+
     @property
     def best(self) -> Row | None:
         """The first row with the lowest value; None if nothing succeeded."""
-        row = min(self.rows, key=lambda row: row.value, default=None)
-        return row if row is not None and math.isfinite(row.value) else None
+        return self._tally[1]
 
     @property
     def choice(self) -> tuple[Row, float] | None:
@@ -72,11 +96,11 @@ class StoredRun:
         last = max(finalists(self.path), key=lambda each: each.speedup, default=None)
         if last is None or not 0 < last.speedup < math.inf:
             return (self.best, self.best.value) if self.best else None
-        if last.evaluation > len(self.rows):
+        if last.evaluation > self.count:
             raise UserError(
                 f"{self.path / REMEASURED} has evaluation {last.evaluation}, which {ROWS} lacks; restore both"
             )
-        return replace(self.rows[last.evaluation - 1], config=last.config), self.head["default"] / last.speedup
+        return replace(self._tally[2][last.evaluation], config=last.config), self.head["default"] / last.speedup
 
     @property
     def speedup(self) -> float | None:
@@ -88,7 +112,7 @@ class StoredRun:
     @property
     def evaluations(self) -> int:
         """The number of evaluations that the run made, or its budget if it has not ended."""
-        return len(self.rows) if self.is_complete(len(self.rows)) else self.identity.budget
+        return self.count if self.is_complete(self.count) else self.identity.budget
 
     def is_complete(self, evaluations: int) -> bool:
         """Return whether the run has ended with so many evaluations."""

@@ -221,7 +221,7 @@ def best_of_run(registry: Registry, run: StoredRun, simplify: bool = False) -> B
 def text_of_run(registry: Registry, run: StoredRun) -> Best:
     """Return the best result of one run with its text; nothing is evaluated."""
     row, cost = run.choice or (None, math.inf)
-    best = Best(run.identity.problem, 1, len(run.rows), run, row, cost)
+    best = Best(run.identity.problem, 1, run.count, run, row, cost)
     if best.row is None or not best.row.config:
         return replace(best, why_not="its configuration was not stored" if best.row else "")
     try:
@@ -235,7 +235,7 @@ def text_of_run(registry: Registry, run: StoredRun) -> Best:
 
 @dataclass
 class _Runs:
-    """The runs of one problem, read one after another; only the rows of the best run stay in memory.
+    """The runs of one problem, read one after another.
 
     A run whose best candidate was measured again counts with that cost: the lowest of many noisy costs is too low.
     """
@@ -248,7 +248,7 @@ class _Runs:
 
     def add(self, run: StoredRun) -> None:
         self.folders.append(run.path)
-        self.evaluations += len(run.rows)
+        self.evaluations += run.count
         row, cost = run.choice or (None, math.inf)
         if row and (not self.row or (cost, row.evaluation) < (self.cost, self.row.evaluation)):
             self.run, self.row, self.cost = run, row, cost
@@ -291,7 +291,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
     candidates = problem.space.cardinality
     if candidates > runs.evaluations:
         return 0
-    tried = {row.digest for run in readable(runs.folders) for row in run.rows}
+    tried = {row.digest for run in readable(runs.folders) for row in run.each_row()}
     return candidates if len(tried) == candidates else 0
 
 

@@ -50,10 +50,9 @@ class RunDigest(NamedTuple):
           UserError: its log is damaged.
         """
         content = hashlib.blake2b(json.dumps(run.identity.identity(), sort_keys=True).encode(), digest_size=8)
-        for row in run.rows:
+        for row in run.each_row():
             content.update(f"\n{row.digest},{row.value!r},{row.status.word}".encode())
-        best = min((row.value for row in run.rows), default=math.inf)
-        return cls(*run.name, len(run.rows), best, content.hexdigest())
+        return cls(*run.name, run.count, run.best.value if run.best else math.inf, content.hexdigest())
 
 
 def write_digests(file: Path, digests: Iterable[RunDigest]) -> None:
@@ -156,7 +155,7 @@ def _compare(folder: Path, published: Mapping[RunName, RunDigest], found: Compar
     run = open_run(folder)
     if (there := published.get(run.name)) is None:
         found.extra.append(run.name)
-    elif not run.is_complete(len(run.rows)):
+    elif not run.is_complete(run.count):
         found.unfinished.append(run.name)
     elif (here := RunDigest.of(run)) != there:
         found.different[run.name] = _difference(here, there)

@@ -12,7 +12,7 @@ from ..pass_order.state import Operation
 
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 """Instructions that compute nothing."""
-_OPCODE = re.compile(r" = (?:\([^()]*\)|\S+) ([a-z][\w-]*)\(")
+_OPCODE = re.compile(r" = (?:\(.*?\)|\S+) ([a-z][\w-]*)\(")
 _NAME = re.compile(r"\btmp_\d+\b")
 _FLOW = re.compile(
     r"(?:condition|body|true_computation|false_computation|branch_computations)=\{?$| call\(.* to_apply=$"

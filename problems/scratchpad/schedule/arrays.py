@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -58,13 +60,13 @@ class Arrays(NamedTuple):
     hardware: NDArray[np.int64]
 
 
-def arrays(workload: Workload) -> tuple[Arrays, list[str], list[list[int]], list[int]]:
+def arrays(workload: Workload) -> tuple[Arrays, list[str], list[Sequence[int]], list[int]]:
     """Return the arrays, and the name, values and operation (by its place) of each column."""
     names: list[str] = []
-    values: list[list[int]] = []
+    values: list[Sequence[int]] = []
     owners: list[int] = []
 
-    def add(place: int, what: str, options: list[int]) -> int:
+    def add(place: int, what: str, options: Sequence[int]) -> int:
         names.append(f"operation {workload.order[place]}: {what}")
         values.append(options)
         owners.append(place)
@@ -111,10 +113,11 @@ def arrays(workload: Workload) -> tuple[Arrays, list[str], list[list[int]], list
     return found, names, values, owners
 
 
-def tile_sizes(extent: int) -> list[int]:
+@cache
+def tile_sizes(extent: int) -> tuple[int, ...]:
     """Return the sizes that divide an extent into 1, 2, 3, 4, 6, 8, 12, 16, ... tiles."""
     counts = [many << i for i in range(extent.bit_length()) for many in (2, 3) if many << i < 2 * extent]
-    return sorted({-(-extent // count) for count in (1, *counts)})
+    return tuple(sorted({-(-extent // count) for count in (1, *counts)}))
 
 
 _WHAT = ("width", "height", "depth", "order", "keep", "take in")

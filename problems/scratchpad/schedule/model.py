@@ -163,9 +163,9 @@ def _describe(graph: Arrays, group: Group, retained: int, retains: bool, feature
 
 
 @compiled()
-def choose_alone(default: NDArray, graph: Arrays, group: Group) -> None:
-    """Write into `default` the tile and the order that make each operation fastest when it runs alone."""
-    for op in range(len(graph.outputs)):
+def choose_alone(ops: NDArray, default: NDArray, graph: Arrays, group: Group) -> None:
+    """Write into `default` the tile and the order that make each of some operations fastest when it runs alone."""
+    for op in ops:
         gather(op, default, graph, group, 1)
         columns, best = graph.columns[op], np.inf
         deepest = _last(graph, columns[Column.DEPTH])
@@ -184,6 +184,33 @@ def choose_alone(default: NDArray, graph: Arrays, group: Group) -> None:
                             default[columns[Column.ORDER]] = order
                             if columns[Column.DEPTH] >= 0:
                                 default[columns[Column.DEPTH]] = depth
+
+
+def _alike(graph: Arrays) -> NDArray[np.int64]:
+    """Return for each operation the first one that has the same best tile and order when it runs alone.
+
+    Thousands of operations of a network are the same, and each tries thousands of tiles.
+    """
+    first: dict[object, int] = {}
+    depths, starts, inputs = graph.columns[:, Column.DEPTH], graph.starts.tolist(), graph.inputs.tolist()
+    sizes = list(map(tuple, graph.sizes.tolist()))
+    found = []
+    for op, (output, cost, depth) in enumerate(zip(graph.outputs, graph.costs, graph.depths, strict=True)):
+        read = inputs[starts[op] : starts[op + 1]]
+        deepest = graph.values[depths[op]].tobytes() if depths[op] >= 0 else b""
+        key = (*(sizes[t] for t in read), *map(read.index, read), sizes[output], cost, depth, deepest)
+        found.append(first.setdefault(key, op))
+    return np.array(found)
+
+
+def _default(graph: Arrays, d: int) -> NDArray[np.int64]:
+    """Return the `(d,)` candidate in which each operation runs alone, with the tile and the order that suit it best."""
+    default, alike = np.zeros(d, np.int64), _alike(graph)
+    choose_alone(np.unique(alike), default, graph, new_group())
+    for column in (Column.WIDTH, Column.HEIGHT, Column.DEPTH, Column.ORDER):
+        has = graph.columns[:, column] >= 0
+        default[graph.columns[has, column]] = default[graph.columns[alike[has], column]]
+    return default
 
 
 @compiled(runtime=False)
@@ -222,9 +249,7 @@ class ScheduleModel(Model):
         shown = [ORDERS if ": order" in name else v for name, v in zip(names, values, strict=True)]
         self.space = Space([len(v) for v in values], kinds.astype(np.int8), names=names, values=shown)
         self._schedule, self._group = new_schedule(len(self._workload.order)), new_group()
-        default = np.zeros(len(values), np.int64)
-        choose_alone(default, self._graph, self._group)
-        self.default = default.astype(self.space.dtype)
+        self.default = _default(self._graph, len(values)).astype(self.space.dtype)
         self.content = f"{_VERSION}|{self._workload.digest()}"
         self._published = PUBLISHED.get(self._workload.digest(), {})
         self.published_in = SOURCE if self._published else ""

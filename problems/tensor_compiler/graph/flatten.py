@@ -193,7 +193,8 @@ class Flattener:
             self.unknown_loops.append(instruction.name)
         body = self.module.computations[instruction.attributes["body"]]
         turned = {i: chain for i, node in enumerate(start_nodes) if len(chain := self._turns(node)) > 1}
-        turned = {i: chain for i, chain in turned.items() if change[i] == 0 and _only_sliced(body, i)}
+        flat = state == start_nodes  # in nested tuples, the place of a part is not the number of its array
+        turned = {i: chain for i, chain in turned.items() if flat and _only_sliced(body, i)}
         before = [turned.get(i, [node])[-1] for i, node in enumerate(start_nodes)]
         self._mark_output(before)
         trips = weight * (count or 1)
@@ -289,11 +290,11 @@ class Flattener:
 
 
 def _only_sliced(body: Computation, place: int) -> bool:
-    """Return whether a loop's body takes only slices of a part of its state.
+    """Return whether a loop's body changes nothing in a part of its state and takes only slices of it.
 
     A slice is as cheap in front of a transpose as behind it, and so the loop may turn each slice instead.
     """
-    of = body.instructions
+    of, root = body.instructions, body.instructions[body.root]
     parts = {
         i
         for i, one in enumerate(of)
@@ -301,9 +302,9 @@ def _only_sliced(body: Computation, place: int) -> bool:
         and of[one.operands[0]].opcode == "parameter"
         and one.attributes.get("index") == str(place)
     }
-    users = [(i, one) for i, one in enumerate(of) if not parts.isdisjoint(one.operands)]
-    sliced = (i == body.root or one.opcode == "dynamic-slice" for i, one in users)
-    return bool(parts) and of[body.root].opcode == "tuple" and all(sliced)
+    users = [one for one in of if one is not root and not parts.isdisjoint(one.operands)]
+    kept = root.opcode == "tuple" and place < len(root.operands) and root.operands[place] in parts
+    return kept and all(one.opcode == "dynamic-slice" for one in users)
 
 
 def _real(shape: Shape) -> list[int]:

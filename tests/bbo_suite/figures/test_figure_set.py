@@ -336,7 +336,7 @@ def test_of_very_many_problems_those_with_the_largest_gain_are_drawn():
     assert stem == "speedup-1" and set(data["problem"]) == {f"p/{p}" for p in range(13, 22)}
     assert "the 27 of 40 problems with the largest gain" in caption_of(figure).replace("\n", " ")
     speedup = pictures(many, only_results=True)[0]  # in a report each problem has a drawing, and all have one caption
-    assert len(speedup.drawings) == 9 and "the 9 of 40 problems" in speedup.caption
+    assert len(speedup.drawings) == 3 and "the 3 of 40 problems" in speedup.caption
 
 
 def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):

@@ -14,8 +14,8 @@ from bbo_suite import UserError
 from bbo_suite.report import page
 from bbo_suite.site import write
 from bbo_suite.site.boards import boards
-from bbo_suite.site.studies import Entry, best_known
-from bbo_suite.site.studies import studies as studies_in_folder
+from bbo_suite.site.overview import overview
+from bbo_suite.site.studies import Entry, best_known, read, sources
 from bbo_suite.store.run_table import read_studies
 
 TABLE = """problem,strategy,seed,uses_structure,default,best,evaluations,budget
@@ -41,6 +41,10 @@ def stored(studies):
     return studies.path
 
 
+def studies_in_folder(path):
+    return [read(source) for source in sources(path)]
+
+
 def entries(path):
     return [Entry.of(study, page(study)) for study in studies_in_folder(path)]
 
@@ -51,6 +55,35 @@ def test_every_study_has_a_report_and_is_linked(stored, tmp_path):
         assert f'href="{name}/report.html"' in index
         assert f"<title>{name}: report</title>" in (tmp_path / "out" / name / "report.html").read_text()
     assert 'href="runs.csv"' in index and 'href="points.json"' in index
+
+
+def test_the_first_page_begins_with_the_answer_its_figure_and_one_board(stored, tmp_path):
+    index = write(stored, tmp_path / "out").read_text()
+    parts = ('class="first"', "<svg ", 'id="board"', 'id="studies"', 'id="p-2"')
+    places = [index.index(part) for part in parts]
+    assert places == sorted(places) and "geometric mean speedup" in index[: places[1]]
+
+
+def test_the_board_over_all_problems_has_shares_of_the_best_known_gain(stored):
+    runs = [run for entry in entries(stored) for run in entry.runs]
+    shown = {row[0].text: row[1] for row in overview(runs, best_known(runs)).table.rows}
+    # equal contents have the optimum 1, and the default costs 8: the best gain is 7. On q/d, x is alone
+    shares = [np.mean([1 / 7, 3 / 7]), 1 / 7, (8 / 3 - 1) / 7, 1.0]
+    assert shown["x"].number == pytest.approx(np.mean(shares)) and shown["x"].text.endswith("(4)")
+    assert shown["y"].number == pytest.approx(np.mean([0, 3 / 7]))
+
+
+def test_many_reports_are_written_by_processes_and_what_is_left_out_is_said(studies, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("bbo_suite.site.default_jobs", lambda runs, timed: 2)
+    for name in ("one", "two"):
+        studies.add({("p/a", "x", 0): [8, 4], ("p/a", "y", 0): [8, 2]}, name=name)
+    rows = studies.folder("p/a", "x", name="two") / "rows.csv"
+    rows.write_text(rows.read_text().replace(",ok,", ",no,"))
+    shown = []
+    write(studies.path, tmp_path / "out", show=lambda *place: shown.append(place))
+    assert [place[:2] for place in shown] == [(0, 2), (1, 2), (2, 2), (2, 2)]
+    assert {path.parent.name for path in (tmp_path / "out").glob("*/report.html")} == {"one", "two"}
+    assert capsys.readouterr().err.count("left out") == 1
 
 
 def test_a_board_compares_the_runs_of_all_studies_once(stored):

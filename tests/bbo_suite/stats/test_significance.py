@@ -103,3 +103,15 @@ def test_a_stratified_test_agrees_with_all_permutations_within_tasks():
 def test_a_stratified_test_of_one_task_is_the_exact_test_of_ranks():
     ours, theirs = [4.0, 5.0, 6.0, 7.0], [1.0, 2.0, 3.0, 3.5]
     assert stratified_rank_sum([(ours, theirs)], np.random.default_rng(0))[1] == rank_sum_p(ours, theirs)
+
+
+@pytest.mark.parametrize("size", [2, 6, 9, 12, 30])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_signed_rank_test_is_the_exact_one_of_scipy(size, ties):
+    rng = np.random.default_rng(size)
+    ours, theirs = rng.normal(0.3, 1, size), np.zeros(size)
+    if ties:
+        ours = np.round(ours[: min(size, 9)])  # scipy enumerates all signs of few pairs only
+        theirs = theirs[: len(ours)]
+    expected = scipy.stats.wilcoxon(ours, theirs, zero_method="zsplit").pvalue
+    assert signed_rank_p(ours, theirs) == pytest.approx(expected, rel=1e-9)

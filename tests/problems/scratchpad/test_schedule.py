@@ -140,3 +140,19 @@ def test_the_default_runs_each_operation_alone_and_no_tile_is_faster(load, mixed
         chosen = np.random.default_rng(seed).choice(alone, 4, replace=False)
         other[chosen] = np.random.default_rng(seed).integers(0, problem.space.sizes[chosen])
         assert problem.evaluate(other[None]).values[0] >= best
+
+
+def test_operations_that_are_alike_get_the_default_of_one_alone(load, mixed):
+    """A network of thousands of equal operations loads fast because each kind is looked at once."""
+    kinds = (mixed["widths"], mixed["heights"])
+    many = mixed | {
+        "widths": kinds[0] * 3,
+        "heights": kinds[1] * 3,
+        **{key: [[t + 10 * i for t in ts] for i in range(3) for ts in mixed[key]] for key in ("inputs", "outputs")},
+        "base_costs": [*mixed["base_costs"] * 2, *(3 * cost for cost in mixed["base_costs"])],
+        "op_types": mixed["op_types"] * 3,
+    }
+    last = mixed | {"base_costs": many["base_costs"][-6:]}
+    alone = [load(content).default for content in (mixed, mixed, last)]
+    assert load(many).default.tolist() == np.concatenate(alone).tolist()
+    assert alone[0].tolist() != alone[2].tolist()

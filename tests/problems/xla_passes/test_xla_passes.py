@@ -63,6 +63,16 @@ def test_loops_and_branches_count_and_functions_of_reductions_do_not():
     assert not set(counts) & {"parameter", "constant", "tuple", "get-tuple-element"}
 
 
+def test_operations_with_tuples_in_tuples_are_counted():
+    lines = """ENTRY main {
+  tmp_0 = token[] after-all()
+  tmp_1 = ((f32[8]{0}, f32[8]{0:T(8)}), token[]) infeed(tmp_0)
+  tmp_2 = (f32[8]{0:T(8)}, (f32[8]{0}, (s32[], s32[]))) custom-call(tmp_1), custom_call_target="a = (b) c("
+  ROOT tmp_3 = ((f32[8]{0}, f32[8]{0:T(8)}), token[]) tuple(tmp_1)
+}"""
+    assert census(f"HloModule m\n{lines}") == {"after-all": 1, "infeed": 1, "custom-call": 1}
+
+
 def test_passes_do_what_their_names_say():
     assert cost(CHAIN) == 9
     assert cost(CHAIN, "call-inliner") == 7

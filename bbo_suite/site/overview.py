@@ -1,0 +1,114 @@
+"""What the site begins with: which strategy is best over all problems, as sentences, a figure and one table."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..report import answer, formatting, table
+from ..report.drawings import Drawing, drawing
+from ..report.judgement import Judgement, over_problems
+from ..report.table import Cell, Table
+from ..scores import normalised_gain, scores
+from ..store.results import RunResult
+from .boards import once
+from .studies import task
+
+BUDGETS = 4
+"""Budgets of the table, at most: those with the most results."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first screen.
+
+    Attributes:
+      sentences: who is best over the problems that all compared strategies ran, for each level of knowledge.
+      drawing: the means of these strategies; None for a single one.
+      table: the share of the best known gain, of each strategy after some budgets; None without one.
+    """
+
+    sentences: Sequence[str]
+    drawing: Drawing | None
+    table: Table | None
+
+
+def overview(runs: Iterable[RunResult], known: dict[str, float]) -> Overview:
+    """Return the first screen of a site.
+
+    Args:
+      known: the best known cost of each task.
+    """
+    of_budget: dict[int, list[RunResult]] = defaultdict(list)
+    for run in once(run for run in runs if run.ended):
+        of_budget[int(run.head["budget"])].append(run)
+    results = {b: {(run.problem, run.strategy) for run in own} for b, own in of_budget.items()}
+    budgets = sorted(sorted(results, key=lambda budget: -len(results[budget]))[:BUDGETS])
+    judged = [_judged(of_budget[budget]) for budget in budgets]
+    main = max(judged, key=lambda each: each.scores.complete.size, default=None)
+    if main is None:
+        return Overview(["No run has ended yet."], None, None)
+    return Overview(answer.headlines(main), _drawing(main), _table(of_budget, budgets, known))
+
+
+def _judged(runs: Sequence[RunResult]) -> Judgement:
+    """Return the comparison over the problems that all of its strategies ran; no problem is judged by itself."""
+    kept = scores(runs).complete
+    found = scores([run for run in runs if run.problem in kept.index and run.strategy in kept.columns])
+    board = over_problems(found, np.random.default_rng(0))
+    return Judgement(found, board, dict.fromkeys(found.cutoffs, board))
+
+
+def _drawing(judgement: Judgement) -> Drawing | None:
+    from ..figures.standing import draw
+
+    board = judgement.overall
+    if board is None or len(board.means) < 2:
+        return None
+    of = f"geometric mean {judgement.scores.ratio} {board.scope}"
+    spent = formatting.span(list(judgement.scores.cutoffs.values()))
+    return drawing(draw(board.means, judgement.scores.levels, of, spent)[0], "standing.")
+
+
+def _table(of_budget: dict[int, list[RunResult]], budgets: Sequence[int], known: dict[str, float]) -> Table:
+    """Return the strategies that ran on at least a quarter of the problems of a budget, the best first."""
+    shares = {budget: _shares(of_budget[budget], known) for budget in budgets}
+    most = {budget: max(Counter(name for name, _ in own).values(), default=0) for budget, own in shares.items()}
+    means: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
+    for budget, own in shares.items():
+        for name in dict.fromkeys(name for name, _ in own):
+            values = [float(np.mean(part)) for (strategy, _), part in own.items() if strategy == name]
+            if 4 * len(values) >= most[budget]:
+                means[name][budget] = float(np.mean(values)), len(values)
+    levels = {run.strategy: run.level for own in of_budget.values() for run in own}
+    order = sorted(means, key=lambda name: [-means[name].get(b, (-np.inf, 0))[0] for b in reversed(budgets)])
+    rows = [[table.strategy(name, levels[name]), *_cells(means[name], budgets)] for name in order]
+    columns = ["strategy", *(f"after {budget:,} (problems)" for budget in budgets)]
+    return Table("board", "All problems", _NOTE, columns, rows)
+
+
+_NOTE = """Share of the best known gain over the compiler's default after a number of evaluations: 1 is the best cost
+that any run here found, 0 is the default. Mean over runs, then over the problems that a strategy ran, whose number
+stands in brackets: shares over different problems are not comparable; the answer above compares only problems that all
+of its strategies ran."""
+
+
+def _cells(found: dict[int, tuple[float, int]], budgets: Sequence[int]) -> Iterator[Cell]:
+    for budget in budgets:
+        share, problems = found.get(budget, (np.nan, 0))
+        yield table.number(share, f"{share:.2f} ({problems})" if problems else "–")
+
+
+def _shares(runs: Sequence[RunResult], known: dict[str, float]) -> dict[tuple[str, str], list[float]]:
+    """Return the share of the best known gain of each run, by strategy and problem, where that gain is no noise."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for run in runs:
+        best = known[task(run)]
+        most = float(run.head["default"]) / best if best > 0 else np.inf
+        share = normalised_gain(run.final_speedup, most)
+        if np.isfinite(share):
+            found[run.strategy, run.problem].append(share)
+    return found
