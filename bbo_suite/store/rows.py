@@ -158,10 +158,8 @@ def _checked(header: bytes, lines: bytes) -> bytes:
     Raises:
       ValueError: a checksum does not match.
     """
-    crc = zlib.crc32
-    if header == HEADER.encode() and not all(
-        b"%08x" % crc(line[:-8]) == line[-8:] for line in lines.split(b"\n") if line
-    ):
+    crc, each = zlib.crc32, filter(None, lines.split(b"\n") if header == HEADER.encode() else ())
+    if not all(b"%08x" % crc(line[:-8]) == line[-8:] for line in each):
         raise ValueError("a checksum does not match")
     return header + lines
 
