@@ -135,7 +135,7 @@ def _pasted(best: Best, everything: bool) -> list[str]:
     lines = text.splitlines()
     if not everything and len(lines) > _FEW:
         return [f"  as text: {len(lines):,} lines, with --all"]
-    return ["", text, "", *([f"use: {best.usage}"] if best.usage else [])]
+    return ["", text, *(["", f"use: {best.usage}"] if best.usage else [])]
 
 
 def _effect(best: Best) -> str:

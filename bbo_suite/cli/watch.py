@@ -225,7 +225,7 @@ def screen(view: StudyView) -> RenderableType:
         f"{escape(view.path.name)}: {len(runs):,} runs: {states}",
         f"{done:,}/{budget:,} evaluations ({done / max(1, budget):.0%}){progress}",
         _best(runs),
-        "best speedup over all seeds so far: cost of the default / best cost; higher is better",
+        "best over all seeds so far: cost of the default / best cost; higher is better",
         *_lines(runs),
     )
 

@@ -109,8 +109,8 @@ def _table(best: Sequence[RunResult], steps: bool) -> Table:
     columns = ["problem", "cost by default", "best cost", "gain", "found by", "seed"]
     rows = [[*_row(run), *([table.count(_key(run)[1])] if steps else [])] for run in best]
     note = (
-        "What `best` prints. Noisy costs are measured again after the search: here the best of a run's ten candidates "
-        "counts, in comparisons of strategies the one of the lowest cost in the search."
+        "As best prints them. Noisy costs are measured again after the search: here the best of a run's ten "
+        "candidates counts, in comparisons of strategies the one of the lowest cost in the search."
     )
     return Table("found", "Best configurations", note, [*columns, *(["at evaluation"] if steps else [])], rows)
 

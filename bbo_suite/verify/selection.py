@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.evaluation import default_value, evaluate
+from ..core.quantities import effect
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
@@ -34,6 +35,7 @@ class Selection:
       ratios: `(k, p)` costs over those of the defaults, measured again.
       alone: the lowest cost of one candidate for all programs.
       pastes: what each candidate's compiler reads, for each program.
+      unit: of the problem's costs.
     """
 
     problem: str
@@ -42,6 +44,7 @@ class Selection:
     ratios: NDArray[np.float64]
     alone: float
     pastes: tuple[str, ...]
+    unit: str
 
     @property
     def speedup(self) -> float:
@@ -63,9 +66,9 @@ class Selection:
 
     def text(self) -> str:
         """Return what `best` prints."""
-        head = f"{self.problem}: speedup {self.speedup:.4f} with {len(self.ratios)} candidates"
+        several, one = (effect(ratio, self.unit) for ratio in (self.speedup, 1 / self.alone))
         lines = [
-            f"{head}, {1 / self.alone:.4f} with one",
+            f"{self.problem}: {several} with {len(self.ratios)} candidates, {one} with one",
             f"  chosen among {self.candidates:,} that are stored in full",
         ]
         use, best = self.ratios.argmin(axis=0), self.ratios.min(axis=0)
@@ -108,7 +111,7 @@ def _selected(registry: Registry, name: str, fingerprint: str, configs: list[str
     alone = shared_ratio(ratios[best_rows(ratios, 1)])
     pastes = tuple(problem.programs[0].paste(unpacked[i]) for i in chosen)
     programs = tuple(program.id for program in problem.programs)
-    return Selection(name, len(configs), programs, ratios[chosen], alone, pastes)
+    return Selection(name, len(configs), programs, ratios[chosen], alone, pastes, problem.unit)
 
 
 def best_rows(ratios: NDArray[np.float64], k: int) -> list[int]:

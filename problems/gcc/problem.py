@@ -230,7 +230,7 @@ class GccProblem(LiveProblem):
         with explained(file, "a file of C or C++"):
             program = read_bounded(file, _LARGEST)
         arguments = (self._gcc.path, self._gcc.level, self._source, SEEDS)
-        service = Service(f"{__package__}.worker:serve", arguments, name="GCC", confined=True)
+        service = Service(f"{__package__}.worker:serve", arguments, start_seconds=600, name="GCC", confined=True)
         self._serve(service)
         self._identify(self._content(program), f"gcc-{self._gcc.version}-{_CHECKS}")
 

@@ -13,6 +13,7 @@ import resource
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -90,7 +91,9 @@ def _confine() -> None:
 FACTS = "facts"
 """The request for facts about the program; any other request is a tuple of flags, or a pair with `_PARTS`."""
 _PARTS = "parts"
-_RUN = "run the result"
+_COMPILE, _RUN = "compile", "run the result"
+_COMPILE_SECONDS = 20.0
+"""The time that every candidate has to compile; ten times as long as the default, if that is more."""
 _RUN_SECONDS = 10.0
 """Time limit of one run of a program."""
 _CPP = (".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C", ".ii")
@@ -169,6 +172,7 @@ class Program:
         )
         (folder / "main.c").write_text(_MAIN)
         run([gcc, "-c", str(folder / "main.c"), "-o", str(self._main)])
+        started = time.perf_counter()
         for each in (level, "-O0"):
             if error := self._compile((each,)):
                 missing = "; install g++" if "cc1plus" in error else ""
@@ -177,6 +181,7 @@ class Program:
                 raise ValueError(
                     f"{source} has no function that is visible outside, so it gives no code to make smaller"
                 )
+        self._compile_seconds = 10 * (time.perf_counter() - started)
         functions = {line[7] for line in self._symbols() if line[4] != "LOCAL"}
         self._has_main, self._seeds = "main" in functions, () if "main" in functions else seeds
         self._correct, self._known = "", dict[bytes, Any]()
@@ -209,7 +214,9 @@ class Program:
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
         """Return the facts, or the bytes of code with the flags, or a status and a reason; or this and its parts."""
         if request == FACTS:
-            return self._facts()
+            return self._facts(enter)
+        if self._compile_seconds > _COMPILE_SECONDS:
+            enter(_COMPILE, self._compile_seconds)
         if request[:1] == (_PARTS,):
             outcome = self.answer(request[1], enter)
             return outcome, self._functions(outcome) if isinstance(outcome, float) else []
@@ -313,7 +320,9 @@ class Program:
             calls = "main" if self._has_main else f"run for the seeds {', '.join(map(str, self._seeds))}"
             return f"{calls} did not return in {_RUN_SECONDS:g} s", ""
 
-    def _facts(self) -> dict[str, Any]:
+    def _facts(self, enter: Enter) -> dict[str, Any]:
+        if self._compile_seconds > _COMPILE_SECONDS:
+            enter(_COMPILE, 4 * self._compile_seconds)
         sizes = {}
         for level in ("-Oz", "-Os", "-O2", "-O3"):
             if level != self._level:

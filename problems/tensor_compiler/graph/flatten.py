@@ -193,7 +193,8 @@ class Flattener:
             self.unknown_loops.append(instruction.name)
         body = self.module.computations[instruction.attributes["body"]]
         turned = {i: chain for i, node in enumerate(start_nodes) if len(chain := self._turns(node)) > 1}
-        turned = {i: chain for i, chain in turned.items() if _only_sliced(body, i)}
+        flat = state == start_nodes  # in nested tuples, the place of a part is not the number of its array
+        turned = {i: chain for i, chain in turned.items() if flat and _only_sliced(body, i)}
         before = [turned.get(i, [node])[-1] for i, node in enumerate(start_nodes)]
         self._mark_output(before)
         trips = weight * (count or 1)

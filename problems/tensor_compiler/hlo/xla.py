@@ -36,7 +36,7 @@ def serve() -> Callable[[Any, Any], Any]:
         except RuntimeError as error:
             first = _ERROR.search(str(error))
             line = f"line {first[1]}: " if first and first[1] else ""
-            raise ValueError(f"{line}{first[2]}" if first else str(error)[:300]) from None
+            raise ValueError(f"{line}{first[2]}".rstrip(".: ") if first else str(error)[:300]) from None
 
     return answer
 

@@ -118,10 +118,11 @@ class ProgramProblem(Problem):
         return {"machine": self._machine_name, **passes, "operations": operations, **self.assumptions()}
 
     def assumptions(self) -> dict[str, str]:
-        """Return what is taken for unknown operations and types, and for loops of unknown length."""
+        """Return why XLA's passes did not run, and what is taken for unknown operations, types and lengths of loops."""
         from ..hlo.opcodes import unknown
 
-        return unknown(self._read.module) | self._graph.loops()
+        passes = {} if self._read.ran else {"XLA's passes": self._read.note}
+        return passes | unknown(self._read.module) | self._graph.loops()
 
 
 def place(name: str) -> tuple[str, str]:

@@ -118,3 +118,8 @@ def test_a_docstring_keeps_its_bullets_and_fits():
         "    python -m bbo_suite run --strategy a-command-is-not-wrapped \\",
         "      --quiet",
     ]
+
+
+def test_the_best_cost_agrees_with_a_speedup_that_was_measured_again(capsys):
+    summary_table([{**SUMMARY, "default": 8.0, "best": 2.0, "speedup": 3.2, "remeasured": True}])
+    assert "2.5" in capsys.readouterr().out

@@ -183,3 +183,37 @@ ENTRY e {{ p = f32[64,128] parameter(0)
  ROOT r = f32[64,128] call(p), to_apply=b18 }}"""
     with pytest.raises(UserError, match="y run too rarely or too often"):
         build(hlo.parse(text), "test")
+
+
+@pytest.mark.parametrize(("state", "turned"), [("f32[8,8]", 6), ("(f32[8,8], s32[])", 1)])
+def test_a_stack_is_turned_inside_a_loop_only_if_its_place_is_known(state: str, turned: int) -> None:
+    """In nested tuples a transpose stays in front of the loop, and other stacks are left alone."""
+    whole = f"(s32[], {state}, f32[6,8,8], f32[6,8,8])"
+    text = f"""HloModule m
+cond {{ p = {whole} parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] constant(6)
+ ROOT l = pred[] compare(i, n), direction=LT }}
+body {{ p = {whole} parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ x = {state} get-tuple-element(p), index=1
+ v = f32[6,8,8] get-tuple-element(p), index=2
+ w = f32[6,8,8] get-tuple-element(p), index=3
+ one = s32[] constant(1)
+ j = s32[] add(i, one)
+ d = f32[1,8,8] dynamic-slice(v, i, one, one), dynamic_slice_sizes={{1,8,8}}
+ e = f32[1,8,8] dynamic-slice(w, i, one, one), dynamic_slice_sizes={{1,8,8}}
+ o = f32[1,8,8] add(d, e)
+ u = token[] after-all(o)
+ ROOT t = {whole} tuple(j, x, v, w) }}
+ENTRY e {{ x = {state} parameter(0)
+ a = f32[6,8,8] parameter(1)
+ w = f32[6,8,8] parameter(2)
+ v = f32[6,8,8] transpose(a), dimensions={{0,2,1}}
+ z = s32[] constant(0)
+ s = {whole} tuple(z, x, v, w)
+ ROOT l = {whole} while(s), condition=cond, body=body }}"""
+    made = build(hlo.parse(text), "test")
+    slices = [made.producers[made.users == v].tolist() for v, op in enumerate(made.opcodes) if op == "dynamic-slice"]
+    assert made.weight[made.opcodes.index("transpose")] == turned
+    assert sum(made.opcodes[p] == "transpose" for found in slices for p in found) == (turned == 6)

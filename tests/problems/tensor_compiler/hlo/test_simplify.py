@@ -125,7 +125,9 @@ def test_where_xla_fails_the_program_is_compiled_as_written_and_says_so(file, mo
     read = read_simplified(path)
     assert not read.ran and "as written: no such pass" in read.note
     assert [i.name for i in read.module.instructions()] == ["x", "g", "w", "wide", "scaled", "grown", "y"]
-    assert "XLA's own passes did not run" in Registry().problem(f"fusion:{path}").usage()
+    problem = Registry().problem(f"fusion:{path}")
+    assert "as written" in problem.assumptions()["XLA's passes"]
+    assert "XLA's own passes did not run" in problem.usage()
 
 
 def test_a_program_is_simplified_once_and_a_damaged_answer_is_made_again(file, monkeypatch, tmp_path):
