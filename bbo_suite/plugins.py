@@ -28,9 +28,12 @@ from .core.problem import Problem
 from .core.strategy import Strategy
 from .core.versions import arguments_version, is_ours, value_version
 from .errors import UserError, one_line, unfit_name
+from .files.reading import read_bounded
 
 _PREFIX = "bbo_plugin_"
 """Prefix of the module names of plugin files."""
+_LARGEST = 1 << 24
+"""Most bytes of a plugin file."""
 
 
 def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy, Problem or Policy
@@ -82,6 +85,10 @@ def imported(path: Path, what: str = "plugin") -> ModuleType:
         raise UserError(f"there is no {what} file {path}; give the path of a Python file")
     if path.suffix != ".py":
         raise UserError(f"{what} {path} is not a Python file; its name must end in .py")
+    try:
+        read_bounded(path, _LARGEST)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{what} {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     return _execute(path.resolve(), path.stem, what)
 
 

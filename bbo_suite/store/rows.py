@@ -1,13 +1,14 @@
 """A run's log `rows.csv`: one evaluation per line, each with a checksum. Its columns, its writer's lines, its parser.
 
-`RowLog` checks every line and gives rows. `frame`, `pieces` and `joined_runs` give many rows fast as pandas frames and
-trust the checksums. `tail` looks at the new lines of a growing log.
+`RowLog` checks every line and gives rows. `frame`, `pieces` and `joined_runs` give many rows fast as pandas frames. All
+verify the checksums, because a changed cost would be believed. `tail` looks at the new lines of a growing log.
 """
 
 from __future__ import annotations
 
 import io
 import warnings
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -151,6 +152,18 @@ def parse_rows(texts: Sequence[str]) -> list[Row]:
     return list(map(Row, *(columns[name] for name in COLUMNS[:-1])))
 
 
+def _checked(header: bytes, lines: bytes) -> bytes:
+    """Return a header and whole lines as one, after a check of each line.
+
+    Raises:
+      ValueError: a checksum does not match.
+    """
+    crc, each = zlib.crc32, filter(None, lines.split(b"\n") if header == HEADER.encode() else ())
+    if not all(b"%08x" % crc(line[:-8]) == line[-8:] for line in each):
+        raise ValueError("a checksum does not match")
+    return header + lines
+
+
 def _parsed(data: bytes, texts: Collection[str], types: dict[str, Any]) -> pd.DataFrame:
     """Return lines, which follow the header, as a frame.
 
@@ -239,7 +252,7 @@ def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]
         while (data := log.read(PIECE)) or first:
             whole, _, cut = (cut + data).rpartition(b"\n")
             try:
-                yield _parsed(header + whole, texts, {})
+                yield _parsed(_checked(header, whole), texts, {})
             except ValueError as error:
                 remedy = "restore it, or run the study again, which names the line"
                 raise UserError(f"{path / ROWS} is damaged ({error}); {remedy}") from None
@@ -297,7 +310,7 @@ def _together(
     if len(paths) == 1 or not all(data.startswith(header) for data in files):
         return None
     try:
-        joined = kept(_parsed(header + b"".join(data[len(header) :] for data in files), texts, {}))
+        joined = kept(_parsed(_checked(header, b"".join(data[len(header) :] for data in files)), texts, {}))
     except ValueError:
         return None
     return JoinedRuns(paths, lengths, _compact(joined)) if len(joined) == sum(lengths) else None

@@ -196,6 +196,12 @@ def test_names_and_attributes_that_are_refused(suite, put, name, problem, unit, 
     assert done.code == 1 and words in done.err and done.err.count("\n") == 1
 
 
+def test_a_plugin_in_utf_16_is_named_so(suite, tmp_path):
+    (tmp_path / "wide.py").write_text(BASE, encoding="utf-16")
+    done = suite("show", "wide", "--plugin", "wide.py")
+    assert done.code == 1 and "wide.py cannot be read: it is text in UTF-16 or UTF-32; save it as UTF-8" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

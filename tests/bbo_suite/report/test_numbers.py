@@ -29,10 +29,7 @@ def test_a_record_holds_what_its_rows_add_up_to(studies):
 def test_noise_is_how_much_one_candidate_differs(studies, monkeypatch):
     studies.add({("p/a", "x", 0): [4, 5], ("p/a", "y", 0): [4, np.inf], ("p/a", "z", 0): [4, 5]})
     for strategy in ("x", "y"):
-        log = studies.folder("p/a", strategy) / "rows.csv"
-        lines = [line.split(",") for line in log.read_text().splitlines()]
-        lines[2][1] = lines[1][1]  # the digest
-        log.write_text("".join(",".join(line) + "\n" for line in lines))
+        studies.with_digests("p/a", strategy, "0" * 16, "0" * 16)
     x, y, z = studies.data().runs
     assert (x.noise, y.noise) == (pytest.approx(0.25), np.inf)
     assert np.isnan(z.noise)
@@ -40,11 +37,7 @@ def test_noise_is_how_much_one_candidate_differs(studies, monkeypatch):
 
 def test_of_candidates_without_digests_neither_noise_nor_repeats_are_claimed(studies):
     studies.add({("p/a", "x", 0): [4, 5, 5]})
-    log = studies.folder("p/a", "x") / "rows.csv"
-    lines = [line.split(",") for line in log.read_text().splitlines()]
-    for line in lines[1:]:
-        line[1] = ""
-    log.write_text("".join(",".join(line) + "\n" for line in lines))
+    studies.with_digests("p/a", "x", "", "", "")
     (record,) = studies.data().runs
     assert np.isnan(record.noise) and np.isnan(record.unique)
     assert "noise" not in {limit.kind for limit in studies.page().limits}
