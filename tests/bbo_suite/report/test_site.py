@@ -73,6 +73,7 @@ def test_the_board_over_all_problems_has_shares_of_the_best_known_gain(stored):
     assert shown["y"].number == pytest.approx(np.mean([0, 3 / 7]))
 
 
+@pytest.mark.slow
 def test_many_reports_are_written_by_processes_and_what_is_left_out_is_said(studies, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("bbo_suite.site.default_jobs", lambda runs, timed: 2)
     for name in ("one", "two"):
