@@ -44,7 +44,16 @@ def write(folder: Path) -> Path:
 
     runs, days = read(folder)
     drawings = [drawing(figures.days(days), "days."), drawing(figures.budgets(runs), "budgets.")]
-    content = {"title": folder.name, "sentences": [*sentences(runs)], "table": _table(runs), "drawings": drawings}
+    worth = (
+        "What a larger budget is worth" if runs["budget"].nunique() > 1 else "What each policy saves, and at what cost"
+    )
+    content = {
+        "worth": worth,
+        "title": folder.name,
+        "sentences": [*sentences(runs)],
+        "table": _table(runs),
+        "drawings": drawings,
+    }
     page = folder / PAGE
     with disk_errors(page), replacing(page) as unfinished:
         unfinished.write_text(render("fleet.html", **content), encoding="utf-8")

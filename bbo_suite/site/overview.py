@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from ..scores import normalised_gain, scores
 from ..store.results import RunResult
 from .boards import once
 from .studies import task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BUDGETS = 4
 """Budgets of the table, at most: those with the most results."""
@@ -47,16 +51,20 @@ def overview(runs: Iterable[RunResult], known: dict[str, float]) -> Overview:
         of_budget[int(run.head["budget"])].append(run)
     results = {b: {(run.problem, run.strategy) for run in own} for b, own in of_budget.items()}
     budgets = sorted(sorted(results, key=lambda budget: -len(results[budget]))[:BUDGETS])
-    judged = [_judged(of_budget[budget]) for budget in budgets]
-    main = max(judged, key=lambda each: each.scores.complete.size, default=None)
-    if main is None:
+    shared = [scores(of_budget[budget]).complete for budget in budgets]
+    if not budgets:
         return Overview(["No run has ended yet."], None, None)
+    most = max(range(len(budgets)), key=lambda place: shared[place].size)
+    main = _judged(of_budget[budgets[most]], shared[most])
     return Overview(answer.headlines(main), _drawing(main), _table(of_budget, budgets, known))
 
 
-def _judged(runs: Sequence[RunResult]) -> Judgement:
-    """Return the comparison over the problems that all of its strategies ran; no problem is judged by itself."""
-    kept = scores(runs).complete
+def _judged(runs: Sequence[RunResult], kept: pd.DataFrame) -> Judgement:
+    """Return the comparison over the problems that all of its strategies ran; no problem is judged by itself.
+
+    Args:
+      kept: has these problems as rows and the strategies as columns.
+    """
     found = scores([run for run in runs if run.problem in kept.index and run.strategy in kept.columns])
     board = over_problems(found, np.random.default_rng(0))
     return Judgement(found, board, dict.fromkeys(found.cutoffs, board))
