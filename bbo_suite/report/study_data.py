@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..store import frames
-from ..store.folders import has_begun, has_runs, run_folders
+from ..store.folders import has_begun, has_runs, readable, run_folders
 from ..store.plan import RunName, read_planned
-from ..store.results import COUNTED, RunResult, counted, hashed, result_of
-from ..store.rows import TEXTS, joined_runs
+from ..store.results import COUNTED, RunResult, counted, hashed, numbers_of, result_of
+from ..store.rows import TEXTS, is_long, joined_runs
 from ..store.run_table import Published, last_rows, published, results_of
 
 if TYPE_CHECKING:
@@ -128,7 +128,12 @@ def _rows(
     rows: list[pd.DataFrame] = []
     numbers: list[dict[str, Any]] = []
     errors: list[UserError] = []
-    for part in joined_runs(heads, texts, errors, hashed):
+    long = [] if kept else [path for path in heads if is_long(path)]
+    for path, own in readable(long, lambda path: (path, numbers_of(path)), errors):
+        paths.append(path)
+        lengths.append(own["evaluations"])
+        numbers.append(own)
+    for part in joined_runs((path for path in heads if path not in long), texts, errors, hashed):
         paths += part.paths
         lengths += part.lengths
         numbers += counted(part.frame, part.lengths)

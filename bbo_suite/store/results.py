@@ -183,10 +183,19 @@ def summarise(path: Path) -> dict[str, Any]:
     Raises:
       UserError: a file is missing or damaged.
     """
-    head, totals = read_head(path), _Totals()
+    return result_of(path, read_head(path), numbers_of(path)).facts(path)
+
+
+def numbers_of(path: Path) -> dict[str, Any]:
+    """Return the fields of a `RunResult` that follow from the rows in a folder, of which one piece is in memory.
+
+    Raises:
+      UserError: the log is damaged.
+    """
+    totals = _Totals()
     for piece in pieces(path, COUNTED):
         totals.add(*_Columns(hashed(piece)).between(0, len(piece)))
-    return result_of(path, head, totals.numbers()).facts(path)
+    return totals.numbers()
 
 
 def hashed(rows: pd.DataFrame) -> pd.DataFrame:

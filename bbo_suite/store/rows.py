@@ -280,6 +280,11 @@ def joined_runs(
             yield from _singly(group, texts, errors, kept)
 
 
+def is_long(run: Path) -> bool:
+    """Return whether the log in a run's folder is longer than one piece."""
+    return (run / ROWS).exists() and (run / ROWS).stat().st_size > PIECE
+
+
 def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
     """Yield the runs in groups whose logs have the size of a piece together, or one whose log is longer."""
     group: list[Path] = []

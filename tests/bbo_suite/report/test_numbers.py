@@ -7,12 +7,13 @@ import pytest
 from scipy import stats
 
 from bbo_suite.figures.heat import heat_data
-from bbo_suite.report import provenance, rankings, targets
+from bbo_suite.report import provenance, rankings, read_study, targets
 from bbo_suite.report.compare import rows_of
 from bbo_suite.report.drawings import compared_rows
 from bbo_suite.report.rankings import overviews, pairwise
 from bbo_suite.scores import scores
 from bbo_suite.stats import difference_interval, rank_sum_p, smallest_rank_sum_p, smallest_signed_rank_p
+from bbo_suite.store import rows
 
 
 def test_a_record_holds_what_its_rows_add_up_to(studies):
@@ -188,3 +189,11 @@ def test_two_studies_are_compared_after_equally_many_evaluations(studies):
     (row,) = rows_of(studies.data(), studies.data("t"))
     assert (row.problem, row.strategy, row.cutoff) == ("p/a", "x", 2)
     assert (row.ours.tolist(), row.theirs.tolist()) == ([2, 2], [1.6, 1.6, 1.6])
+
+
+def test_long_runs_are_counted_without_their_rows(studies, monkeypatch):
+    studies.add({("p/a", "x", 0): [8, 4, 5], ("p/a", "y", 0): [8, np.inf, 2, 2, 7], ("p/b", "x", 1): [3]})
+    whole = [run.facts("") for run in studies.data().runs]
+    monkeypatch.setattr(rows, "PIECE", 200)
+    few = read_study("s", studies.path, with_rows=False)
+    assert [run.facts("") for run in few.runs] == whole and few.frame.empty
