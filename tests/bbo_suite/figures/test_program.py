@@ -122,7 +122,7 @@ class Others(Problem):
 
 def test_names_with_control_characters_do_not_break_the_file():
     figure, _ = draw_changes([(Change(0, "a\x00b\x1bc\nd", "\ud800", "$x$"), 0.5)], "title\x07")
-    assert "a\ufffdb\ufffdc d" in written(figure)
+    assert "a\\x00b\\x1bc\\nd" in written(figure)
     assert titles(figure) == ["a\ufffdb\ufffdc\nd: \ufffd → $x$\ngain: 50.000 %"]
 
 

@@ -75,6 +75,6 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path, load):
     for path, message in ((tmp_path / "none", "cannot read"), (tmp_path, "cannot read")):
         with pytest.raises(UserError, match=message):
             ScratchpadProblem(path)
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(UserError, match="not JSON"):
+    (tmp_path / "bytes").write_bytes(b"\xc3\x28 \xa0")
+    with pytest.raises(UserError, match="not text in UTF-8"):
         ScratchpadProblem(tmp_path / "bytes")
