@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -55,7 +56,7 @@ class Registry:
         }
         for path in {path.resolve(): path for path in self.plugins}.values():
             for found in classes_of(path, base):
-                if why := unfit_name(path.stem):
+                if why := unfit_name(os.fsencode(path.stem).decode(errors="replace")):  # whatever the locale
                     raise UserError(f"plugin {str(path)!r}: its name {why}; rename the file")
                 if path.stem in known:  # results would be stored under an ambiguous name
                     word = base.__name__.lower()
