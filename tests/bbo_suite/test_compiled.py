@@ -64,6 +64,7 @@ def twice(x):
 SIGNATURE = numba.float64(numba.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -41,6 +41,7 @@ def test_the_order_of_nodes_does_not_matter_to_sage():
     assert np.allclose(layer(h, edges)[order], layer(h[order], place[edges]), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_sage_takes_the_largest_message_of_each_direction():
     layer = MaxSage(WIDTH, KEY)
     h, edges = RNG.normal(size=(4, WIDTH)).astype(np.float32), np.array([[0, 2], [1, 2]])

@@ -194,6 +194,7 @@ def test_output_to_a_full_disk_is_one_sentence(tmp_path):
     assert (done.returncode, done.stderr) == (1, "error: cannot read or write the output: No space left on device\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_run_with_closed_streams_writes_the_same_rows(toy, tmp_path, closed):
     arguments = ["--strategy", "random", "--problem", "toy/small", "--budget", "30", "--jobs", "1"]

@@ -58,6 +58,7 @@ COMMANDS += [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_passes_them_on(suite, whole, tmp_path, command):
     shutil.copytree(whole, tmp_path / "results" / "s")

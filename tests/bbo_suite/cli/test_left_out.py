@@ -48,9 +48,10 @@ def other_cost(run):
 
 DAMAGES = [other_cost, empty, no_object, other_default, no_number, one_bit]
 COMMANDS = ["report s", "plot s --figure convergence", "best s", "export s --to csv", "export s --to ioh"]
-COMMANDS += ["export s --to parquet", "export s --to digests", "site --out out --quiet"]
+COMMANDS += ["export s --to digests", "site --out out --quiet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_damaged_run_is_left_out_and_the_others_are_shown(suite, tmp_path, whole, damage, command):

@@ -16,6 +16,7 @@ def results(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_a_budget_has_its_report_and_figures(results, suite):
     done = suite("report", "s-100", "--results", results)
     assert (done.code, done.out.strip()) == (0, str(results / "s" / "report-100.html"))

@@ -111,6 +111,7 @@ def test_what_is_left_out_and_why():
         figures.left_out(one, names=["hat"])
 
 
+@pytest.mark.slow
 def test_formats_and_names(tmp_path):
     made = frame(AWKWARD["one repeat"])
     paths = list(figures.write(made, tmp_path / "a", names=["heat", "exploration"], formats=["pdf", "png"]))
@@ -322,6 +323,7 @@ def test_a_crowd_is_drawn_in_grey_with_the_best_named(crowd):
     assert len(figure.axes[0].patches) == len(data) == 12 and "best 12 of 40" in caption_of(figure)
 
 
+@pytest.mark.slow
 def test_many_problems_take_pages(crowd):
     drawing = figures.FIGURES["speedup"]
     pages = list(drawing.pages(crowd[crowd["strategy"].isin(["s1", "s2"])]))
@@ -339,6 +341,7 @@ def test_of_very_many_problems_those_with_the_largest_gain_are_drawn():
     assert len(speedup.drawings) == 3 and "the 3 of 40 problems" in speedup.caption
 
 
+@pytest.mark.slow
 def test_pages_of_an_earlier_drawing_are_cleared(crowd, tmp_path):
     few = crowd[crowd["strategy"].isin(["s1", "s2"])]
     foreign = tmp_path / "speedup-mine.png"

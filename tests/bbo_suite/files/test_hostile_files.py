@@ -40,6 +40,7 @@ def test_a_bomb_is_refused_in_little_memory(family, tmp_path, bomb, memory):
         bbo_suite.problem(f"{family}:{tmp_path / 'bomb.gz'}")
 
 
+@pytest.mark.slow
 def test_a_table_that_is_a_bomb_is_refused_in_little_memory(tmp_path, bomb, memory):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"evaluation,value\n") + bomb)
     with pytest.raises(ValueError, match="unpacks to more than"):

@@ -97,6 +97,7 @@ def unpacked(html):
     return [zlib.decompress(base64.b64decode(packed)).decode() for packed in re.findall(r'data-packed="(.*?)"', html)]
 
 
+@pytest.mark.slow
 def test_ids_of_drawings_differ(drawn_page):
     drawings = unpacked(drawn_page)
     known = [set(re.findall(r'\bid="(.*?)"', drawing)) for drawing in drawings]
@@ -216,6 +217,7 @@ def test_new_code_is_worse_better_or_undecided(studies, suite, old, new, said, c
     assert second.replace(" %", "\u00a0%") in (studies.path / "r.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_shows_new_and_old_curves_in_one_figure(studies, drawn):
     studies.add(studies.finals("p/a", x=[4, 4], y=[2, 2])).add(studies.finals("p/a", x=[5, 5], y=[2, 2]), name="t")
     (drawing,) = studies.page(other="t").compared.drawings

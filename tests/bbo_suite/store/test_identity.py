@@ -25,6 +25,7 @@ def test_a_fact_that_was_changed_after_it_was_written_is_refused(tmp_path, chang
         read_head(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "values"),
     [

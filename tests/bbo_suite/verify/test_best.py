@@ -190,6 +190,7 @@ class Beaten(Problem):
 """
 
 
+@pytest.mark.slow
 def test_what_a_baseline_beats_is_not_recommended(suite, tmp_path):
     (tmp_path / "beaten.py").write_text(BEATEN)
     run = ("run", "--plugin", "beaten.py", "--strategy", "exhaustive", "--budget", 50, "--study", "s")

@@ -344,6 +344,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_how_a_program_is_checked_and_why_another_is_not(tmp_path, name):
@@ -358,6 +359,7 @@ def test_how_a_program_is_checked_and_why_another_is_not(tmp_path, name):
     assert program.answer(("-fno-gcse",), entered) > 0
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_program_with_main_that_prints_something_else_is_a_wrong_result(tmp_path):
     source = tmp_path / "prints.c"

@@ -110,6 +110,7 @@ def test_every_action_exists_and_keeps_the_results(action):
 # Parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["instructions", "bytes"])
 def test_functions_are_parts_and_add_up(objective):
     made, plain = optimiser("tree", objective), optimiser("tree", objective)
@@ -204,6 +205,7 @@ def serve(text, swapped, seeds):
 # Instances and files
 
 
+@pytest.mark.slow
 def test_objectives():
     small, fast = LlvmProblem("hash@bytes"), LlvmProblem("hash@time")
     assert (small.unit, fast.unit) == ("bytes", "seconds")
@@ -371,6 +373,7 @@ CALLED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(llvm.get_process_triple() != "x86_64-unknown-linux-gnu", reason="programs of other machines")
 @pytest.mark.parametrize("case", CALLED)
 def test_what_is_called_and_why_another_program_is_not(case):

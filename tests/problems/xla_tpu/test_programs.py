@@ -96,6 +96,7 @@ def test_a_description_has_the_dataflow_and_does_not_depend_on_the_path(tmp_path
     assert [mark.name for mark in first.marks] == ["add.1"] and first.flows == ((0, 1), (1, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("barriers", [(), ("turn",), ("sum", "turn.2")])
 def test_a_rewritten_function_computes_the_same(barriers):
     rng = np.random.default_rng(0)

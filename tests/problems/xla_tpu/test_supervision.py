@@ -94,6 +94,7 @@ def test_machine_and_version_are_part_of_the_identity(fake, monkeypatch):
         Fake("mlp@v9")
 
 
+@pytest.mark.slow
 def test_flags_alone_are_the_same_parameters_for_all_programs(fake):
     flags = [Fake("mlp#flags"), Fake("conv@v4#flags")]
     assert flags[0].space.digest() == flags[1].space.digest() and len(flags[0].space) < len(fake.space)

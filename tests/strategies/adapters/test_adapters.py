@@ -42,6 +42,7 @@ def test_default_is_first_and_seeds_differ(name):
     assert not np.array_equal(*rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["optuna:NSGAIISampler", "nevergrad:TwoPointsDE", "pymoo:GA", "gomea:LinkageTree"])
 def test_it_finds_better_candidates_than_random_search(name):
     space = product(*(choice(f"c{i}", "ab") for i in range(40)))

@@ -115,6 +115,7 @@ def test_updates_equal_sweeps_where_a_producer_has_the_most_copies(moves: list[i
     check(fan(), moves, 0.7, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", ["rnn", "resnet50", "transformer"])
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_updates_equal_sweeps_on_real_programs(instance: str, share: float) -> None:

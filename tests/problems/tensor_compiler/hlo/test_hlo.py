@@ -261,6 +261,7 @@ def test_mistakes_in_the_text_are_named_with_their_place(text, message):
     fails(lambda: parse_hlo(text, "HLO text"), message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

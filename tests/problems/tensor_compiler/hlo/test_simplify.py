@@ -102,6 +102,7 @@ def test_decisions_have_the_names_of_the_file(file):
     assert "XLA's passes" in problem.facts()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("config", "ratio"), [("", 1), (', backend_config={"known_trip_count":{"n":"50"}}', 50)])
 def test_a_trip_count_that_only_the_file_knows_is_kept(file, config, ratio):
     once = default_cost(file(UNKNOWN_LOOP % "", "once.hlo"))
@@ -114,6 +115,7 @@ def test_what_xla_has_optimised_is_left_alone(file):
     assert [i.name for i in read.module.instructions()] == ["p", "n", "x", "f"]
 
 
+@pytest.mark.slow
 def test_values_of_stablehlo_keep_their_names(file):
     names = [i.name for i in read_simplified(file(STABLEHLO, "m.mlir")).module.instructions()]
     assert {"%out", "%twice"} <= set(names)
@@ -130,6 +132,7 @@ def test_where_xla_fails_the_program_is_compiled_as_written_and_says_so(file, mo
     assert "XLA's own passes did not run" in problem.usage()
 
 
+@pytest.mark.slow
 def test_a_program_is_simplified_once_and_a_damaged_answer_is_made_again(file, monkeypatch, tmp_path):
     path = file(BY_EINSUM)
     first = read_simplified(path)
@@ -177,6 +180,7 @@ ENTRY main {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "bound"), [("1,0,2", 1.02), ("1,2,0", 1.1)])
 def test_a_transpose_of_stacked_weights_before_a_loop_moves_nothing(file, order, bound):
     """The second order also swaps rows and columns, so that the products take the other layout."""

@@ -13,6 +13,7 @@ from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import Problem, Status, UserError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", ["resnet50", "rnn", "transformer@v4"])
 @pytest.mark.parametrize("family", ["tile", "flags"])
 def test_the_default_has_the_cost_of_the_default_of_fusion(family: str, instance: str) -> None:
