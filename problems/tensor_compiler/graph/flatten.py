@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from typing import Any
@@ -182,8 +182,8 @@ class Flattener:
         return operands[0] if known is None else self._operation(known, operands, weight)
 
     def _loop(self, instruction: Instruction, state: Value, weight: float, depth: int) -> Value:
-        start_nodes = leaves(state)
-        start = [self._number(node) for node in start_nodes]
+        nodes = leaves(state)
+        start = [self._number(node) for node in nodes]
         change = steps(self.module, instruction, start)
         count = trip_count(self.module, instruction, start, change)
         if count == 0:
@@ -192,21 +192,13 @@ class Flattener:
         if count is None:
             self.unknown_loops.append(instruction.name)
         body = self.module.computations[instruction.attributes["body"]]
-        turned = {i: chain for i, node in enumerate(start_nodes) if len(chain := self._turns(node)) > 1}
-        flat = state == start_nodes  # in nested tuples, the place of a part is not the number of its array
-        turned = {i: chain for i, chain in turned.items() if flat and _only_sliced(body, i)}
-        before = [turned.get(i, [node])[-1] for i, node in enumerate(start_nodes)]
+        flat = state == nodes  # in nested tuples, the place of a part is not the number of its array
+        turned = {i: chain for i, node in enumerate(nodes) if flat and (chain := self._turns(node, body, i))}
+        before = [turned[i][-1] if i in turned else node for i, node in enumerate(nodes)]
         self._mark_output(before)
         trips = weight * (count or 1)
         inside = self._sources(f"{instruction.name}.state", "parameter", instruction.shape, [], trips)
-        stored = {}
-        for i, chain in turned.items():
-            kept = self._add(
-                f"{instruction.name}.state.{i}", "parameter", Kind.SOURCE, self.nodes[chain[-1]].shape, [], trips, None
-            )
-            inside[i] = self._turned_again(chain, kept, trips)
-            stored[inside[i]] = kept
-        self._stacks |= stored.keys()
+        stored = self._turn_inside(turned, inside, f"{instruction.name}.state", trips)
         self._numbers |= {
             node: number
             for node, number, step in zip(leaves(inside), start, change, strict=True)
@@ -217,20 +209,31 @@ class Flattener:
         self._mark_output([stored.get(node, node) for node in after])
         return self._sources(instruction.name, "while", instruction.shape, before, weight)
 
-    def _turns(self, node: int) -> list[int]:
-        """Return a node, and in front of it what it only turns, by transposes and reshapes that no layout need copy."""
+    def _turns(self, node: int, body: Computation, place: int) -> list[int]:
+        """Return a part of a loop's state, and before it what it turns, if the loop may turn its slices instead.
+
+        A chain of transposes, and of reshapes that only add or drop dimensions of size 1, leads to the last node.
+        """
         chain = [node]
         while (operation := self.nodes[chain[-1]]).opcode in ("transpose", "reshape"):
             if operation.opcode == "reshape" and _real(operation.shape) != _real(operation.inputs[0]):
                 break
             chain += operation.operands
-        return chain
+        return chain if len(chain) > 1 and _only_sliced(body, place) else []
 
-    def _turned_again(self, chain: Sequence[int], node: int, weight: float) -> int:
-        """Turn a node as a chain turns its last one."""
-        for turn in map(self.nodes.__getitem__, reversed(chain[:-1])):
-            node = self._add(turn.name, turn.opcode, turn.kind, turn.shape, [node], weight, turn.source)
-        return node
+    def _turn_inside(
+        self, turned: Mapping[int, Sequence[int]], state: list[int], name: str, weight: float
+    ) -> dict[int, int]:
+        """Turn parts of a loop's state in its body, and return for each such part the node that is stored."""
+        stored = {}
+        for place, chain in turned.items():
+            shape = self.nodes[chain[-1]].shape
+            kept = node = self._add(f"{name}.{place}", "parameter", Kind.SOURCE, shape, [], weight, None)
+            for turn in map(self.nodes.__getitem__, reversed(chain[:-1])):
+                node = self._add(turn.name, turn.opcode, turn.kind, turn.shape, [node], weight, turn.source)
+            state[place], stored[node] = node, kept
+        self._stacks |= stored.keys()
+        return stored
 
     def _number(self, node: int, folds: int = _FOLDS) -> int | None:
         """Return the integer that a node computes from constants, None if that is not known."""

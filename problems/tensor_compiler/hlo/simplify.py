@@ -21,7 +21,9 @@ from .module import Instruction, Module
 from .parser import parse_hlo
 from .passes import SIMPLIFICATIONS
 
-_OPTIMISED = re.compile(r"\bis_scheduled=true|\sfusion\(")
+_SCHEDULED = re.compile(r"\bis_scheduled=true\b")
+_CERTAIN = ("", "raised")
+"""Failures that would happen again: an answer is kept, but not that a busy machine ran out of time or memory."""
 _CONFIG = "backend_config"
 _ADDED = "xla/"
 """Before the name of an instruction that XLA made from none in particular."""
@@ -52,15 +54,14 @@ def read_simplified(path: Path) -> Simplified:
     """
     text, module, names = reader.parsed(reader.read_text(path), str(path))
     written = reader.named(module, names) if names else module
-    if _OPTIMISED.search(text):
+    if _SCHEDULED.search(text) or any(instruction.opcode == "fusion" for instruction in module.instructions()):
         return Simplified(written, "not run: XLA has optimised this module already", True)
     after, origins, reason = _after_passes(text)
     if reason:
         return Simplified(written, f"not run, so the program is compiled as written: {reason}", False)
     simpler = parse_hlo(after, f"{path} after XLA's passes")
-    own = {
-        old.name: instruction for old, instruction in zip(module.instructions(), written.instructions(), strict=True)
-    }
+    named = zip(module.instructions(), written.instructions(), strict=True)
+    own = {as_hlo.name: instruction for as_hlo, instruction in named}
     pairs = zip(simpler.instructions(), map(own.get, origins), strict=True)
     simpler = simpler.with_instructions(_of_file(*pair) for pair in pairs)
     return Simplified(simpler, _summary(written, simpler), True)
@@ -91,7 +92,7 @@ def _summary(before: Module, after: Module) -> str:
 def _after_passes(text: str) -> tuple[str, list[str], str]:
     """Return HLO text after the passes, what its instructions come from, and the reason if the passes cannot run.
 
-    The answer is kept by content.
+    The answer is kept by content, so that a program is the same in every run.
     """
     content = "|".join((*SIMPLIFICATIONS, text))
     name = f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json.gz"
@@ -101,6 +102,8 @@ def _after_passes(text: str) -> tuple[str, list[str], str]:
         return after, origins, reason
     answer = reader.ask_xla("simplified", text)
     found = ("", [], answer.reason) if answer.failure else (*answer.value, "")
+    if answer.failure not in _CERTAIN:
+        return found
     with suppress(OSError):  # a full or read-only disk costs time only
         file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(file) as unfinished:

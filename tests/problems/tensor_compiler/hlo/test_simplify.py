@@ -189,3 +189,17 @@ def test_a_transpose_of_stacked_weights_before_a_loop_moves_nothing(file, order,
     )
     plain = default_cost(file(STACKED % "w = f32[8,512,512]{2,1,0} parameter(1)", "plain.hlo"))
     assert plain <= default_cost(file(STACKED % given)) <= bound * plain
+
+
+def test_that_a_busy_machine_ran_out_of_time_is_not_kept(file, monkeypatch):
+    path = file(BY_PRODUCT)
+    with monkeypatch.context() as patched:
+        patched.setattr(reader, "ask_xla", lambda *_: Answer(failure="timeout", reason="took more than 60 s"))
+        assert not read_simplified(path).ran
+    assert read_simplified(path).ran
+
+
+def test_a_name_that_looks_like_a_fusion_is_none(file):
+    named = 'negate(x), metadata={op_name="jit(f)/my fusion(x)"}'
+    text = f"HloModule m\n\nENTRY main {{\n  x = f32[64]{{0}} parameter(0)\n  ROOT n = f32[64]{{0}} {named}\n}}\n"
+    assert "operations became" in read_simplified(file(text)).note
