@@ -152,7 +152,7 @@ def evaluations(ax: Axes) -> None:
 
 def plain_numbers(axis: Axis) -> None:
     """Format a log-scaled axis of numbers without powers of ten: `parse_math` is off, so they would stand as code."""
-    _label(axis, lambda value: f"{value:,.6g}")
+    _label(axis, lambda value: f"{value:,.6g}" if value < 1e6 else f"{value / 1e6:,.6g}M")
 
 
 def log_speedups(axis: XAxis | YAxis, least: float, most: float, below: float, above: float) -> None:
