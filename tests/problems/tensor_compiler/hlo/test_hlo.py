@@ -96,12 +96,17 @@ def assert_agrees_with_xla(text):
             assert_prints_alike(instruction, expected[instruction.name].to_string())
 
 
+def bare(text):
+    """The text without comments, `%` and the spaces that comments leave."""
+    return re.sub(r" +", " ", re.sub(r"/[*].*?[*]/", "", text)).replace("%", "")
+
+
 def assert_prints_alike(instruction, text):
     """XLA prints the same name, shape, opcode and attributes; operands are left to the caller."""
-    text = re.sub(r"/\*.*?\*/", "", text).replace("%", "")
+    text = bare(text)
     assert text.startswith(f"{instruction.name} = {printed(instruction.shape)} {instruction.opcode}(")
     for key, value in instruction.attributes.items():
-        assert f", {key}={re.sub('/[*].*?[*]/', '', value).replace('%', '')}" in text
+        assert f", {key}={bare(value)}" in text
     if instruction.literal is not None:
         assert f"constant({instruction.literal}" in text
     if instruction.parameter_number is not None:
