@@ -71,7 +71,7 @@ def build(module: Module, source: str) -> ProgramGraph:
         ) from error
     if not ((graph.kind > Kind.FREE) & (graph.renamed < 0)).any():
         idle = f"; {listed(dict.fromkeys(graph.idle_loops))} never run" if graph.idle_loops else ""
-        raise UserError(f"{source}: the program computes nothing on arrays{idle}; give one that does")
+        raise UserError(f"{source}: the program computes nothing{idle}; give one with an operation on arrays")
     if weightless := [name for name, weight in zip(graph.names, graph.weight, strict=True) if not 0 < weight < np.inf]:
         raise UserError(f"{source}: {listed(weightless)} run too rarely or too often to weigh; take a part of it")
     return graph
