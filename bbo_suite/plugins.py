@@ -6,7 +6,6 @@ that travels to other processes.
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import importlib.util
@@ -26,7 +25,7 @@ from typing import Any
 
 from .core.problem import Problem
 from .core.strategy import Strategy
-from .core.versions import arguments_version, is_ours, value_version
+from .core.versions import arguments_version, imports, is_ours, value_version
 from .errors import UserError, one_line, unfit_name
 from .files.reading import read_bounded
 
@@ -122,20 +121,12 @@ def _check_neighbours(path: Path, what: str) -> None:
     Raises:
       UserError: it is: a process has one module of a name.
     """
-    for name in _imported_names(ast.parse(path.read_bytes())):
+    for name, _ in imports(path.read_bytes()):
         given = getattr(sys.modules.get(name), "__file__", None)
         place = Path(given).resolve() if given else path
         place = place.parent if place.name == "__init__.py" else place
         if place.parent != path.parent and (path.parent / place.name).exists() and not _in_library(place):
             raise UserError(f"{what} {path} imports {name}, but gets that of another folder, {place}; rename one")
-
-
-def _imported_names(tree: ast.AST) -> Iterator[str]:
-    for statement in ast.walk(tree):
-        if isinstance(statement, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in statement.names)
-        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            yield statement.module.partition(".")[0]
 
 
 @dataclass(frozen=True)
