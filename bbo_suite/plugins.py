@@ -15,7 +15,7 @@ import pickle
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -52,7 +52,16 @@ def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy, 
         raise UserError(
             f"plugin {path} defines more than one {base.__name__.lower()} ({names}); give each its own file"
         )
+    for each in found:
+        check_instances(each)
     return found
+
+
+def check_instances(found: type) -> None:
+    """Raise `UserError` unless the instances of a problem are a sequence of names."""
+    listed = getattr(found, "instances", ())
+    if isinstance(listed, str) or not isinstance(listed, Collection):
+        raise UserError(f"the instances of {found.__name__} are {repr(listed)[:60]}; give a tuple of their names")
 
 
 def file_of(found: type) -> Path | None:
