@@ -6,7 +6,6 @@ that travels to other processes.
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import importlib.util
@@ -16,7 +15,7 @@ import pickle
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,7 +25,7 @@ from typing import Any
 
 from .core.problem import Problem
 from .core.strategy import Strategy
-from .core.versions import arguments_version, is_ours, value_version
+from .core.versions import arguments_version, imports, is_ours, value_version
 from .errors import UserError, one_line, unfit_name
 from .files.reading import read_bounded
 
@@ -53,7 +52,16 @@ def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy, 
         raise UserError(
             f"plugin {path} defines more than one {base.__name__.lower()} ({names}); give each its own file"
         )
+    for each in found:
+        check_instances(each)
     return found
+
+
+def check_instances(found: type) -> None:
+    """Raise `UserError` unless the instances of a problem are a sequence of names."""
+    listed = getattr(found, "instances", ())
+    if isinstance(listed, str) or not isinstance(listed, Collection):
+        raise UserError(f"the instances of {found.__name__} are {repr(listed)[:60]}; give a tuple of their names")
 
 
 def file_of(found: type) -> Path | None:
@@ -122,20 +130,12 @@ def _check_neighbours(path: Path, what: str) -> None:
     Raises:
       UserError: it is: a process has one module of a name.
     """
-    for name in _imported_names(ast.parse(path.read_bytes())):
+    for name, _ in imports(path.read_bytes()):
         given = getattr(sys.modules.get(name), "__file__", None)
         place = Path(given).resolve() if given else path
         place = place.parent if place.name == "__init__.py" else place
         if place.parent != path.parent and (path.parent / place.name).exists() and not _in_library(place):
             raise UserError(f"{what} {path} imports {name}, but gets that of another folder, {place}; rename one")
-
-
-def _imported_names(tree: ast.AST) -> Iterator[str]:
-    for statement in ast.walk(tree):
-        if isinstance(statement, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in statement.names)
-        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
-            yield statement.module.partition(".")[0]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from .core.problem import Problem, set_fact
 from .core.strategy import Strategy
 from .core.versions import code_version, is_ours
 from .errors import UserError, did_you_mean, error_boundary, one_line, unfit_name
-from .plugins import Objects, ProblemRecipe, classes_of, file_of, id_of_class
+from .plugins import Objects, ProblemRecipe, check_instances, classes_of, file_of, id_of_class
 from .store.identity import CODE, UNVERSIONED
 
 _FEW = 5
@@ -310,6 +310,7 @@ def _problem_id(registry: Registry, given: Any) -> str | ProblemRecipe:  # noqa:
 
 
 def _first(made: type[Problem]) -> tuple[str]:
+    check_instances(made)
     if not made.instances:
         name = made.__name__
         raise UserError(f"problem class {name} lists no instances; give an object instead, such as {name}(...)")

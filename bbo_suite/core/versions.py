@@ -5,6 +5,7 @@ A run resumes only if these have not changed. Code of this distribution has no v
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import hashlib
 import inspect
@@ -38,8 +39,8 @@ def is_ours(made: type) -> bool:
 def code_version(made: type | FunctionType) -> str:
     """Return a hash of the source of a class or a function; empty if there is no source.
 
-    It covers the whole module. In a notebook, it covers the cells that define the class, its bases, and the functions
-    and classes that these use.
+    It covers the whole module and those beside it that it imports. In a notebook, it covers the cells that define the
+    class, its bases, and the functions and classes that these use.
     """
     bases = made.__mro__ if isinstance(made, type) else (made,)
     texts = [_sources(base) for base in bases if not is_library(base)]
@@ -50,12 +51,16 @@ def code_version(made: type | FunctionType) -> str:
 
 def is_library(made: type | FunctionType) -> bool:
     """Return True for code of this distribution or of Python's own library."""
-    module = made.__module__.partition(".")[0]
+    return _is_library(made.__module__.partition(".")[0])
+
+
+def _is_library(module: str) -> bool:
     return module in sys.stdlib_module_names - {"__main__"} or module in _OURS
 
 
 def _sources(made: type | FunctionType) -> set[str]:
     """Return the texts of the files and cells that define a class or a function."""
+    files: set[Path] = set()
     texts: set[str] = set()
     waiting, seen = list(_functions(made)), set()
     while waiting:
@@ -63,13 +68,54 @@ def _sources(made: type | FunctionType) -> set[str]:
         if function in seen:
             continue
         seen.add(function)
-        file = function.__code__.co_filename
-        linecache.checkcache(file)
-        texts.add("".join(linecache.getlines(file)))
-        if not Path(file).is_file():
+        if (file := Path(function.__code__.co_filename)).is_file():
+            files.add(file)
+        else:
+            texts.add(_text(file))
             waiting += _used(function)
+    texts |= set(map(_text, _with_neighbours(files)))
     texts.discard("")  # generated methods have no source
     return texts or _text_of_module(made)
+
+
+def _text(file: Path) -> str:
+    linecache.checkcache(str(file))
+    return "".join(linecache.getlines(str(file)))
+
+
+def _with_neighbours(files: set[Path]) -> set[Path]:
+    """Return files and those that they import from beside them, and these in turn."""
+    found: set[Path] = set()
+    waiting = list(files)
+    while waiting:
+        if (file := waiting.pop()) not in found:
+            found.add(file)
+            for name, up in imports(_text(file)):
+                waiting += _neighbours(file.parents[up], name)
+    return found
+
+
+def _neighbours(folder: Path, name: str) -> list[Path]:
+    """Return the files of a module in a folder; none if there is none, or if one of this name was loaded elsewhere."""
+    loaded = getattr(sys.modules.get(name), "__file__", None)
+    if _is_library(name) or (loaded and folder.resolve() not in Path(loaded).resolve().parents):
+        return []
+    return [folder / f"{name}.py"] if (folder / f"{name}.py").is_file() else sorted((folder / name).rglob("*.py"))
+
+
+def imports(source: str | bytes) -> Iterator[tuple[str, int]]:
+    """Yield the first word of each module that a file imports, and how many folders above the file it is, if near."""
+    try:
+        statements = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError):  # in a file that is not imported yet
+        return
+    for statement in statements:
+        if isinstance(statement, ast.Import):
+            yield from ((alias.name.partition(".")[0], 0) for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            up = max(0, statement.level - 1)
+            words = [statement.module] if statement.module else [alias.name for alias in statement.names]
+            yield from ((word.partition(".")[0], up) for word in words)
 
 
 def _functions(made: type | FunctionType) -> Iterator[FunctionType]:

@@ -21,6 +21,7 @@ from ..store.folders import note_death
 _FORWARDED = (signal.SIGINT, signal.SIGTERM)
 _END_WITH_PARENT = 1  # an option of prctl
 _LONGEST = 1 << 16
+CAUSES = "out of memory, a crash in native code, or a plugin that ends the process"
 _died: dict[Path, str] = {}
 """How the process ended in earlier attempts at this command, by the folder of the run that it was making."""
 _note: int | None = None
@@ -46,7 +47,7 @@ def watched(command: Callable[[], None]) -> None:
 
 def _sentence(code: int) -> str:
     how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
-    return f"its process ended {how}: out of memory, a crash in native code, or a plugin that ends the process"
+    return f"its process ended {how}: {CAUSES}"
 
 
 @contextmanager

@@ -16,14 +16,19 @@ from typing import Any
 
 from ..core.problem import set_fact
 from ..errors import UserError
+from ..store.folders import note_death
 from ..store.results import summarise
 from ..store.run_folder import RunFolder
-from .guard import making
+from .guard import CAUSES, making
 from .interrupt import ignored
 from .loop import run_loop
 from .study_plan import PlannedRun, StudyPlan
 
 _WATCH_SECONDS = 0.5
+
+
+class WorkerDied(UserError):
+    """A process ended while it did a part of the work."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ def in_processes(
     """Call a function in `jobs` other processes, and yield each result as soon as it is known, or in the given order.
 
     Raises:
-      UserError: a process died.
+      WorkerDied: a process died.
     """
     from joblib import Parallel, delayed
 
@@ -76,8 +81,7 @@ def in_processes(
             results = pool(delayed(_call_in_worker)(os.getpid(), function, *each) for each in arguments)
         yield from results
     except BrokenProcessPool:
-        advice = "out of memory, or a crash in native code; stored rows are kept: run the same command again"
-        raise UserError(f"a worker process died ({advice}, with --jobs 1 to see which run it is)") from None
+        raise WorkerDied(f"a worker process died ({CAUSES}); run the same command again, with --jobs 1") from None
 
 
 def _call_in_worker(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - of any function
@@ -109,11 +113,36 @@ def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> 
     if jobs == 1 or len(plan) <= 1:
         for planned in plan:
             with making(planned.path) as died:
-                lost = Outcome(planned.path, False, f"{planned.name.label}: {died}; its rows are kept")
-                yield lost if died else run_planned(study, planned, stop.exists)
+                yield _lost(planned, died) if died else run_planned(study, planned, stop.exists)
         return
     bare = dataclasses.replace(study, strategies={})  # workers may not be able to import their classes
-    yield from in_processes(_run_until, [(bare, planned, stop) for planned in plan], min(jobs, len(plan)))
+    left = {planned.path: planned for planned in plan}
+    while left:
+        try:
+            for outcome in _elsewhere(bare, list(left.values()), jobs, stop):
+                del left[outcome.path]
+                yield outcome
+        except WorkerDied:
+            for planned in list(left.values())[:jobs]:  # they are begun in this order
+                yield _alone(bare, left.pop(planned.path), stop)
+
+
+def _elsewhere(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
+    """Make runs in other processes, even a single one."""
+    yield from in_processes(_run_until, [(study, planned, stop) for planned in plan], max(2, min(jobs, len(plan))))
+
+
+def _alone(study: StudyPlan, planned: PlannedRun, stop: Path) -> Outcome:
+    """Make a run that may have ended its process, or that lost it because another run did."""
+    try:
+        return next(_elsewhere(study, [planned], 1, stop))
+    except WorkerDied:
+        note_death(planned.path, died := f"its process ended: {CAUSES}")
+        return _lost(planned, died)
+
+
+def _lost(planned: PlannedRun, died: str) -> Outcome:
+    return Outcome(planned.path, False, f"{planned.name.label}: {died}; its rows are kept")
 
 
 def _run_until(study: StudyPlan, planned: PlannedRun, stop: Path) -> Outcome:

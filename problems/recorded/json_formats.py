@@ -24,9 +24,10 @@ _CUT = "bbo_suite: cut off"
 
 
 def read_kernel_tuner(document: dict[str, Any]) -> Recording:
-    """Return the recording of a Kernel Tuner cache (schema 1, or older without a version); times are milliseconds.
+    """Return the recording of a Kernel Tuner cache (schema 1, or older without a version).
 
-    A cache is appended to during tuning, so that an interrupted one is not complete.
+    Costs are those of its objective: times are milliseconds, energies are joules, and others are named by their unit,
+    such as GFLOP/s. A cache is appended to during tuning, so that an interrupted one is not complete.
 
     Raises:
       ValueError: it is not a cache, or damaged; the message says where.
@@ -34,18 +35,30 @@ def read_kernel_tuner(document: dict[str, Any]) -> Recording:
     version(document, "1.0.0")
     names = texts(get(document, "tune_params_keys", list, "the file"), "'tune_params_keys'")
     cache = get(document, "cache", dict, "the file")
-    if document.get("objective", "time") != "time":
-        wanted = str(document["objective"])[:40]
-        raise ValueError(f"its objective is {wanted!r}, not 'time'; set it to 'time' if its rows have times")
-    outcomes = [_kernel_tuner_outcome(row, f"row {key[:60]!r}") for key, row in cache.items()]
+    objective = str(document.get("objective", "time"))
+    unit = _kernel_tuner_unit(objective)
+    outcomes = [_kernel_tuner_outcome(row, objective, f"row {key[:60]!r}") for key, row in cache.items()]
     columns = [[_value(row, name, key) for key, row in cache.items()] for name in names]
     facts = {
         "format": "Kernel Tuner cache",
         **{word: str(document[key]) for word, key in _FACTS.items() if document.get(key)},
         **({"cut off": "yes; the last row is incomplete and left out"} if document.get(_CUT) else {}),
         **noise([row.get("times") for row in cache.values()], "the 'times' of a row"),
+        **_turning(unit, objective),
     }
-    return recording(names, columns, Outcomes.of(outcomes), facts=facts)
+    return recording(names, columns, _in_unit(Outcomes.of(outcomes), unit), unit.name, facts=facts)
+
+
+_OBJECTIVES = {"time": "ms", "energy": "J", "nvml_energy": "J", "ps_energy": "J"}
+"""Units of Kernel Tuner's own objectives: of its timer, and of its observers of NVML and PowerSensor."""
+
+
+def _kernel_tuner_unit(objective: str) -> Unit:
+    try:
+        return cost_unit(_OBJECTIVES.get(objective, objective))
+    except ValueError:
+        unknown = f"its objective is {objective[:40]!r}, of which it is not known whether less is better"
+        raise ValueError(f"{unknown}; set it to 'time' if its rows have times") from None
 
 
 _FACTS = {"device": "device_name", "kernel": "kernel_name", "problem size": "problem_size"}
@@ -57,18 +70,19 @@ def _value(row: dict[str, Any], name: str, key: str) -> Any:  # noqa: ANN401 - J
     return row[name]
 
 
-def _kernel_tuner_outcome(row: Any, place: str) -> tuple[float, int, str]:  # noqa: ANN401 - JSON
+def _kernel_tuner_outcome(row: Any, objective: str, place: str) -> tuple[float, int, str]:  # noqa: ANN401 - JSON
     if not isinstance(row, dict):
         raise ValueError(f"{place} is not an object")
-    failure = row.get("__error__") or row.get("time")
-    if isinstance(failure, str):
+    value, named = row.get(objective), f"{objective[:40]!r} of {place}"
+    failure = next((word for word in (row.get("__error__"), value, row.get("time")) if isinstance(word, str)), "")
+    if failure:
         if not failure.isidentifier():
-            raise ValueError(f"'time' of {place} is the text {failure[:40]!r}, neither a number nor a kind of failure")
+            raise ValueError(f"{named} is the text {failure[:40]!r}, neither a number nor a kind of failure")
         return np.inf, _FAILURES.get(failure, Status.RUNTIME_ERROR), failure
-    cost = number(row.get("time"), f"'time' of {place}")
+    cost = number(value, named)
     if is_failure(cost):
-        return np.inf, Status.RUNTIME_ERROR, f"a time of {cost:g} ms stands for a failure"
-    return cost / 1e3, Status.OK, ""
+        return np.inf, Status.RUNTIME_ERROR, f"{objective} of {cost:g} stands for a failure"
+    return cost, Status.OK, ""
 
 
 def complete_rows(text: str) -> dict[str, Any] | None:
@@ -160,13 +174,20 @@ def read_t4(document: dict[str, Any]) -> Recording:
     measured = Outcomes.of([outcome for *outcome, _ in outcomes])
     named = units.pop()
     unit = _t4_unit(named, metadata) if np.isfinite(measured.costs).any() else Unit("seconds")
-    measured = _turned(measured) if unit.turned else replace(measured, costs=measured.costs / unit.divisor)
     default = get(metadata, "default", dict, "'metadata'") if "default" in metadata else None
     repeats = [get(row, "times", dict, f"result {i}").get("runtimes") for i, row in enumerate(results)]
     facts = {"format": "T4"} | _t4_provenance(metadata) | noise(repeats, "the 'runtimes' of a result")
-    if unit.turned:
-        facts["a cost is"] = f"1 / ({named or metadata['unit']}): the file has a rate, of which more is better"
-    return recording(names, columns, measured, unit.name, default, facts)
+    facts |= _turning(unit, named or str(metadata.get("unit")))
+    return recording(names, columns, _in_unit(measured, unit), unit.name, default, facts)
+
+
+def _turning(unit: Unit, named: str) -> dict[str, str]:
+    """Return the fact that rates were turned round, if they were."""
+    return {"a cost is": f"1 / ({named}): the file has a rate, of which more is better"} if unit.turned else {}
+
+
+def _in_unit(measured: Outcomes, unit: Unit) -> Outcomes:
+    return _turned(measured) if unit.turned else replace(measured, costs=measured.costs / unit.divisor)
 
 
 def _turned(measured: Outcomes) -> Outcomes:

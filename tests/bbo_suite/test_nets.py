@@ -150,3 +150,27 @@ def test_compiled_code_is_in_the_cache_of_the_user(tmp_path):
     folder, platform = settings()
     assert Path(folder).is_dir() and Path(folder).is_relative_to(tmp_path / "bbo_suite") and platform == "cpu"
     assert settings(JAX_COMPILATION_CACHE_DIR="/elsewhere")[0] == "/elsewhere"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "damaged", [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: bytes(len(data))]
+)
+def test_damaged_compiled_code_is_compiled_again(tmp_path, damaged):
+    environment = os.environ | {
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    code = "from bbo_suite.nets import jit\nprint(jit(lambda x: (x @ x).sum())(jax.numpy.ones((8, 8))))"
+    command = [
+        sys.executable,
+        "-c",
+        f"import jax; jax.config.update('jax_persistent_cache_min_entry_size_bytes', -1)\n{code}",
+    ]
+    for _ in range(2):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "512.0\n")
+        entries = list(tmp_path.glob("*-cache"))
+        for file in entries:
+            file.write_bytes(damaged(file.read_bytes()))
+    assert entries

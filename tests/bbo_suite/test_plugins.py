@@ -68,14 +68,18 @@ class Slots(Problem):
         return Evaluations.of(1.0 + configs.sum(axis=1))
 
 
+NAME = "s,p/a:c\n\x1b[31m=1"
+
+
 class Odd(Problem):
-    """A problem whose values are any objects."""
+    """A problem whose names and values are any objects."""
 
     instances = ("a",)
+    unit = "bytes"
 
     def __init__(self, instance):
         values = [None, "None", True, 1, "1", 0.1 + 0.2, 0.3, (1, 2), float("inf"), 'a,b\n"q"', "=SUM(1)", "é☃"]
-        self.space, self.default = product(choice("n", values), scale("s p/a:c", [1, 2.5, 2**70])), np.zeros(2, int)
+        self.space, self.default = product(choice("n", values), scale(NAME, [1, 2.5, 2**70])), np.zeros(2, int)
 
     def evaluate(self, configs):
         return Evaluations.of(1.0 + configs.sum(axis=1))
@@ -163,6 +167,14 @@ class Any(Problem):
 """
 
 
+@pytest.mark.parametrize("wrong", ["'abc'", "5", "lambda: ['a']", "classmethod(list)"])
+def test_wrong_instances_are_one_sentence(suite, put, wrong):
+    plugin = put("any.py", ANY.format(unit=f"instances = {wrong}", method=""))
+    for command in (("check", plugin), ("list", "--plugin", plugin), ("run", "--plugin", plugin)):
+        done = suite(*command, "--strategy", "random") if command[0] == "run" else suite(*command)
+        assert done.code == 1 and "error: the instances of Any are" in done.err and "Traceback" not in done.err
+
+
 @pytest.mark.parametrize("method", WRONG)
 def test_wrong_answers_of_a_problem_are_one_sentence(suite, put, method):
     body, commands, words = WRONG[method]
@@ -247,3 +259,12 @@ def test_a_study_of_objects_is_exported_from_python(run, tmp_path, to):
     with pytest.raises(UserError, match="--plugin FILE"):
         Study("s", str(tmp_path / "results")).export(to, tmp_path / "c")
     assert not Path(tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("to", ["t4", "kernel-tuner"])
+def test_any_names_of_parameters_come_back_from_an_export(run, tmp_path, to):
+    made = run("exhaustive", Odd("a"), keep_all=True, budget=36)
+    (file,) = made.export(to, tmp_path / "a").iterdir()
+    space = bbo_suite.problem(f"recorded:{file}").space
+    assert [space.name(i) for i in range(len(space))] == ["n", NAME]
+    assert space.cardinality == 36

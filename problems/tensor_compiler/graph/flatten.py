@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from graphlib import TopologicalSorter
 from typing import Any
 
 from bbo_suite import UserError
 
+from ..hlo.calls import LARGEST_INLINED, inlined, inlined_size
 from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape
 from ..hlo.opcodes import Kind, asynchronous, kind_of
 from .trips import DEEPEST_CALL, number, steps, trip_count
 
-LARGEST_GRAPH = 2_000_000
-_LARGEST_INLINED = 2 * LARGEST_GRAPH
-"""Most instructions after inlining; some of them, such as parameters and tuples, become no operation."""
+LARGEST_GRAPH = LARGEST_INLINED // 2
 _MOST_USES = 10 * LARGEST_GRAPH
 """Most operands of all operations together: a tuple that holds itself twice, again and again, has as many leaves."""
 
@@ -24,8 +22,6 @@ Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
 _PASSED_ON = ("add-dependency", "domain", "copy")
-
-_INLINED = ("call", "fusion", "async")
 
 _EFFECTS = ("infeed", "outfeed", "recv", "rng", "rng-get-and-update-state", "send")
 _FOLDS = 8
@@ -39,7 +35,6 @@ class Operation:
     Attributes:
       operands: numbers of nodes.
       inputs: their shapes.
-      stacked: whether it takes one of the stacked arrays that a loop turns.
     """
 
     name: str
@@ -51,7 +46,6 @@ class Operation:
     weight: float
     source: Instruction | None
     output: bool = False
-    stacked: bool = False
 
 
 @dataclass
@@ -71,7 +65,6 @@ class Flattener:
     idle_loops: list[str] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
-    _stacks: set[int] = field(default_factory=set)
     _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
@@ -80,8 +73,8 @@ class Flattener:
         Raises:
           UserError: the program is too large after inlining.
         """
-        if inlined_size(self.module) > _LARGEST_INLINED:
-            raise UserError(f"it has more than {_LARGEST_INLINED:,} instructions after inlining; take a part of it")
+        if inlined_size(self.module) > LARGEST_INLINED:
+            raise UserError(f"it has more than {LARGEST_INLINED:,} instructions after inlining; take a part of it")
         computation = self.module.computations[self.module.entry]
         result = self._walk(computation, None, 1.0, 0)
         self._mark_output(result)
@@ -232,7 +225,6 @@ class Flattener:
             for turn in map(self.nodes.__getitem__, reversed(chain[:-1])):
                 node = self._add(turn.name, turn.opcode, turn.kind, turn.shape, [node], weight, turn.source)
             state[place], stored[node] = node, kept
-        self._stacks |= stored.keys()
         return stored
 
     def _number(self, node: int, folds: int = _FOLDS) -> int | None:
@@ -275,8 +267,7 @@ class Flattener:
             raise UserError(f"it has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
         self._count_uses(operands)
         inputs = [self.nodes[operand].shape for operand in operands]
-        stacked = opcode == "dynamic-slice" and not self._stacks.isdisjoint(operands[:1])
-        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source, stacked=stacked))
+        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
         return len(self.nodes) - 1
 
     def _mark_output(self, value: Value) -> None:
@@ -364,31 +355,3 @@ def _order(result: Shape, operand: Shape) -> list[int] | None:
     there = dict(zip(result.layout or last_to_first, operand.layout or last_to_first, strict=True))
     order = [there[d] for d in range(len(result.dims))]
     return order if tuple(operand.dims[d] for d in order) == result.dims else None
-
-
-def inlined(instruction: Instruction) -> str | None:
-    """Return the computation that an instruction stands for, if it only calls one."""
-    opcode, stage = asynchronous(instruction.opcode)
-    called = instruction.called_computations if opcode in _INLINED and stage in ("", "start") else ()
-    return called[0] if called else None
-
-
-def inlined_size(module: Module) -> int:
-    """Return the number of instructions after inlining, without inlining: it may double with every computation."""
-    entered = {
-        name: [called for instruction in computation.instructions for called in _entered(instruction)]
-        for name, computation in module.computations.items()
-    }
-    sizes: dict[str, int] = {}
-    for name in TopologicalSorter(entered).static_order():
-        sizes[name] = len(module.computations[name].instructions) + sum(sizes[called] for called in entered[name])
-    return sizes[module.entry]
-
-
-def _entered(instruction: Instruction) -> list[str]:
-    """Return the computations that become part of the graph; the function of a reduction does not."""
-    opcode, stage = asynchronous(instruction.opcode)
-    if opcode in ("while", "conditional") and stage in ("", "start"):
-        return list(instruction.called_computations)
-    name = inlined(instruction)
-    return [] if name is None else [name]

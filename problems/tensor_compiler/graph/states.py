@@ -29,9 +29,9 @@ _WORST_PADDING = 4.0  # options that make an array larger than necessary by this
 
 _TURN = 16.0  # vector operations to turn an element of a streamed operand; our own estimate
 
+_SLICES = ("slice", "dynamic-slice")
 _SAME_RANK = (
-    "slice",
-    "dynamic-slice",
+    *_SLICES,
     "dynamic-update-slice",
     "pad",
     "concatenate",
@@ -79,7 +79,7 @@ def _rows(node: Operation, state: NodeState) -> list[NodeState]:
 
     XLA:TPU reads stacked weights like this: a transpose of the whole stack before the loop moves nothing.
     """
-    if not node.stacked or len(layouts(node.shape)) < 2 or state.wanted[0] < 0:
+    if node.opcode not in _SLICES or len(layouts(node.shape)) < 2 or state.wanted[0] < 0:
         return []
     operand = node.inputs[0]
     minor = layouts(operand)[state.wanted[0]][0]

@@ -40,7 +40,7 @@ def whole(tmp_path_factory):
 
 COMMANDS = [
     "report s",
-    "plot s --figure convergence --figure speedup",
+    "plot s",
     "watch s --once",
     "list studies",
     "best s",
@@ -48,8 +48,6 @@ COMMANDS = [
 ]
 COMMANDS += [pytest.param("site --out out", marks=pytest.mark.slow)]
 COMMANDS += [
-    "best s",
-    "validate s",
     "export s --to csv",
     "export s --to t4",
     "run --problem a\x1b[31m",

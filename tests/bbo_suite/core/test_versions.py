@@ -1,6 +1,7 @@
 """What tells whether code and arguments that are not ours have changed."""
 
 import linecache
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -43,6 +44,35 @@ def test_a_version_covers_the_whole_module_and_the_arguments(tmp_path):
     others = [helper("a"), constant("a"), first("a", 2), first("a", scale=2), first("b")]
     assert len({each.fingerprint() for each in [first("a"), *others]}) == 6
     assert {each.why_unversioned() for each in others} == {""}
+
+
+@pytest.mark.parametrize(
+    ("imported", "changed", "counts"),
+    [
+        ("import near", "near.py", True),
+        ("from near import f", "near.py", True),
+        ("from pack.part import f", "pack/part.py", True),
+        ("from pack.part import f", "pack/other.py", True),
+        ("import near", "deep.py", True),  # which near.py imports
+        ("def late():\n    import near", "near.py", True),
+        ("import near", "alone.py", False),
+        ("import near", "json.py", False),  # Python's own is the one that is imported
+    ],
+)
+def test_a_version_covers_files_beside_a_plugin_that_it_imports(tmp_path, monkeypatch, imported, changed, counts):
+    (tmp_path / "pack").mkdir()
+    near = {"near.py": "import deep, json\ndef f(): pass\n", "deep.py": "", "alone.py": "", "json.py": "broken("}
+    for name, text in {**near, "pack/__init__.py": "", "pack/part.py": "def f(): pass\n", "pack/other.py": ""}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "sums.py").write_text(PLUGIN.format(add=1, constant=imported))
+    for name in ("near", "deep", "pack", "pack.part"):
+        sys.modules.pop(name, None)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    (found,) = classes_of(tmp_path / "sums.py", Problem)
+    before = code_version(found)
+    with (tmp_path / changed).open("a") as file:
+        file.write("# changed, and of another size\n")
+    assert (code_version(found) != before) == counts
 
 
 def test_built_ins_are_ours():

@@ -1,4 +1,4 @@
-"""A strategy that ends its process with `--jobs 1`: an error of that run, and the other runs are made."""
+"""A strategy that ends its process: an error of that run, and the other runs are made."""
 
 import json
 import os
@@ -22,10 +22,22 @@ class Ends(Strategy):
 """
 
 
-def run(folder, *strategies):
+def run(folder, *strategies, jobs=1):
     chosen = [part for name in strategies for part in ("--plugin", f"{name}.py", "--strategy", name)]
     command = [sys.executable, "-m", "bbo_suite", "run", "--plugin", str(TOY), *chosen, "--strategy", "random"]
-    command += ["--problem", "toy/small", "--budget", "20", "--batch", "5", "--jobs", "1", "--study", "s", "--json"]
+    command += [
+        "--problem",
+        "toy/small",
+        "--budget",
+        "20",
+        "--batch",
+        "5",
+        "--jobs",
+        str(jobs),
+        "--study",
+        "s",
+        "--json",
+    ]
     return subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=60)
 
 
@@ -47,3 +59,15 @@ def test_the_run_that_ended_its_process_is_an_error_and_the_others_are_made(tmp_
         assert f"error: {name} on toy/small, seed 0: its process ended {words}" in done.stderr
         assert f"its process ended {words}" in (folder / "error.txt").read_text()
         assert len((folder / "rows.csv").read_text().splitlines()) == 6 and not (folder / "end.json").exists()
+
+
+@pytest.mark.slow
+def test_of_several_workers_the_run_that_ended_its_own_is_named_and_the_others_are_made(tmp_path):
+    (tmp_path / "dies.py").write_text(ENDS.format(how="os.kill(os.getpid(), signal.SIGKILL)"))
+    (tmp_path / "stays.py").write_text(ENDS.format(how="pass"))
+    done = run(tmp_path, "dies", "stays", jobs=2)
+    made = {line["strategy"]: line["complete"] for line in map(json.loads, done.stdout.splitlines())}
+    assert (done.returncode, made) == (1, {"stays": True, "random": True})
+    assert "error: dies on toy/small, seed 0: its process ended" in done.stderr and done.stderr.count("error:") == 1
+    folder = tmp_path / "results/s/toy--small__dies__0"
+    assert "its process ended" in (folder / "error.txt").read_text()

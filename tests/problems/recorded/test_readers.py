@@ -164,6 +164,29 @@ def test_in_every_known_unit_less_is_better(load, formats, unit, known_as, costs
     assert ("a cost is" in problem.facts()) == (costs_of_4_and_8[0] == 1 / 4)
 
 
+@pytest.mark.parametrize(
+    ("objective", "known_as", "best"),
+    [
+        ("nvml_energy", "J", 1.25),
+        ("ps_energy", "J", 1.25),
+        ("energy", "J", 1.25),
+        ("bytes", "bytes", 1.25),
+        ("GFLOP/s", "s/GFLOP", 1 / 8),
+        ("GFLOPS/W", "W/GFLOPS", 1 / 8),
+        ("TFLOP/J", "J/TFLOP", 1 / 8),
+        ("GB/s", "s/GB", 1 / 8),
+    ],
+)
+def test_objectives_of_kernel_tuner_become_costs(load, formats, objective, known_as, best):
+    rows = formats["kernel_tuner"]["cache"].values()
+    for row in rows:
+        row[objective] = row["time"]
+        row["time"] = 3.0  # in a real file it stands beside each objective
+    problem = load(formats["kernel_tuner"] | {"objective": objective})
+    assert (problem.unit, problem.optimum) == (known_as, best)
+    assert costs(problem)[64, 1, "b"] == np.inf and ("a cost is" in problem.facts()) == (best == 1 / 8)
+
+
 @pytest.mark.parametrize("unit", ["points", "%", "x", "GFLOPs", "FLOP/byte", "MHz", "s/s", "dB", "/", "s/"])
 def test_a_unit_without_a_known_direction_is_refused(load, formats, unit):
     with pytest.raises(UserError, match="not known whether less is better"):
