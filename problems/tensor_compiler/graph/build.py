@@ -24,7 +24,7 @@ from ..hlo.opcodes import Kind, bytes_of
 from . import shapes
 from .flatten import Flattener, Operation
 from .graph import ProgramGraph, Tables
-from .layouts import Layout, compact, extents, layouts, padded_bytes
+from .layouts import Layout, compact, completed, extents, layouts, padded_bytes
 from .states import NodeState, is_tuned, options, renames, states
 
 compiled = compiled_for(__file__)
@@ -207,7 +207,7 @@ class Signatures:
     def number(self, node: Operation) -> int:
         """Return the number of a node's signature."""
         texts = node.source.attributes if node.source else {}
-        key = (node.opcode, node.kind, node.shape, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
+        key = (node.opcode, node.kind, node.shape, node.layout, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
         if key not in self._number:
             self._number[key] = len(self._states)
             self._add(node)
@@ -236,7 +236,7 @@ class Signatures:
             self._work.append((state.work, _written(node, state), _read(node, state), row))
         several = len(layouts(node.shape))
         same_minor = sum(size != 1 for size in node.shape.dims) - 1 if several > 1 else 0
-        tidy = layouts(node.shape).index(compact(node.shape))
+        tidy = completed(node.shape, node.layout or ())
         self._kinds.append((array, several, same_minor, tidy, len(node.inputs)))
         self._states.append(found)
         self._texts.append(tuple(_text(node, state) for state in found) if is_tuned(node) else ())

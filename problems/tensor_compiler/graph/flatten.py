@@ -12,6 +12,7 @@ from bbo_suite import UserError
 from ..hlo.calls import LARGEST_INLINED, inlined, inlined_size
 from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape
 from ..hlo.opcodes import Kind, asynchronous, kind_of
+from .layouts import Layout, minor_dims
 from .trips import DEEPEST_CALL, number, steps, trip_count
 
 LARGEST_GRAPH = LARGEST_INLINED // 2
@@ -35,6 +36,7 @@ class Operation:
     Attributes:
       operands: numbers of nodes.
       inputs: their shapes.
+      layout: in which it must lie in memory before or after the program, None if that is free.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Operation:
     weight: float
     source: Instruction | None
     output: bool = False
+    layout: Layout | None = None
 
 
 @dataclass
@@ -76,11 +79,23 @@ class Flattener:
         if inlined_size(self.module) > LARGEST_INLINED:
             raise UserError(f"it has more than {LARGEST_INLINED:,} instructions after inlining; take a part of it")
         computation = self.module.computations[self.module.entry]
-        result = self._walk(computation, None, 1.0, 0)
+        own = [each for each in computation.instructions if each.opcode == "parameter"]
+        taken = {each.parameter_number or 0: self._sources(each.name, each.opcode, each.shape, [], 1.0) for each in own}
+        result = self._walk(computation, taken, 1.0, 0)
+        self._fix_layouts([taken[number] for number in sorted(taken)], self.module.parameters)
+        self._fix_layouts(result, self.module.result)
         self._mark_output(result)
         return self.nodes, [*leaves(result), *self._outputs]
 
-    def _walk(self, computation: Computation, arguments: Sequence[Value] | None, weight: float, depth: int) -> Value:
+    def _fix_layouts(self, value: Value, shape: Shape) -> None:
+        """Note the layouts in which the module wants arrays; row-major is what it says if it wants none."""
+        if isinstance(value, list):
+            for part, element in zip(value, shape.elements, strict=False):
+                self._fix_layouts(part, element)
+        elif shape.layout and shape.dims == self.nodes[value].shape.dims:
+            self.nodes[value].layout = minor_dims(shape, shape.layout)
+
+    def _walk(self, computation: Computation, arguments: Mapping[int, Value], weight: float, depth: int) -> Value:
         if depth > DEEPEST_CALL:
             raise UserError(
                 f"calls nest more than {DEEPEST_CALL} deep at computation {computation.name!r}; check the program"
@@ -89,7 +104,7 @@ class Flattener:
         for instruction in computation.instructions:
             try:
                 operands = [values[i] for i in instruction.operands]
-                if instruction.opcode == "parameter" and arguments is not None:
+                if instruction.opcode == "parameter":
                     values.append(arguments[instruction.parameter_number or 0])
                 else:
                     values.append(self._instruction(instruction, operands, weight, depth))
@@ -121,7 +136,7 @@ class Flattener:
             self._mark_output(operands[0])
             return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
         if (called := inlined(instruction)) is not None:
-            return self._walk(self.module.computations[called], operands, weight, depth + 1)
+            return self._walk(self.module.computations[called], dict(enumerate(operands)), weight, depth + 1)
         if opcode == "while":
             return self._loop(instruction, operands[0], weight, depth)
         if opcode == "conditional":
@@ -198,7 +213,7 @@ class Flattener:
             if number is not None and step == 0
         }
         # The condition runs on the scalar unit: it moves no data and costs nothing.
-        after = leaves(self._walk(body, [inside], trips, depth + 1))
+        after = leaves(self._walk(body, {0: inside}, trips, depth + 1))
         self._mark_output([stored.get(node, node) for node in after])
         return self._sources(instruction.name, "while", instruction.shape, before, weight)
 
@@ -241,7 +256,7 @@ class Flattener:
         for operand in operands:
             self._mark_output(operand)
         for name, argument in zip(called, operands[1:], strict=False):
-            result = self._walk(self.module.computations[name], [argument], weight / len(called), depth + 1)
+            result = self._walk(self.module.computations[name], {0: argument}, weight / len(called), depth + 1)
             self._mark_output(result)
             results += leaves(result)
         return self._sources(instruction.name, "conditional", instruction.shape, results, weight)

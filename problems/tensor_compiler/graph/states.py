@@ -67,7 +67,8 @@ def states(node: Operation) -> list[NodeState]:
     """
     if node.kind in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
         wanted, made = tuple(completed(shape, ()) for shape in node.inputs), shapes.made(node)
-        return [NodeState(completed(node.shape, ()), wanted, shapes.operations(node), (made, compact(made)))]
+        result = completed(node.shape, node.layout or ())
+        return [NodeState(result, wanted, shapes.operations(node), (made, compact(made)))]
     if node.opcode == "reduce":
         return [_reduce(node, layout) for layout in layouts(node.inputs[0])]
     found = [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
