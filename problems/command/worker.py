@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bbo_suite.supervised import RUN, SAME_CODE
-from bbo_suite.supervised.commands import Ended, filled, last_words, run
+from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_words, run
 from bbo_suite.timing import noise_of, pair, screened, smallest_difference
 
 from . import elf
@@ -63,6 +63,7 @@ def serve(build: Build, default: Values) -> Callable[[Any, Enter], Any]:
     Raises:
       ValueError: the default cannot be built or run, or its output cannot be checked.
     """
+    adopt_orphans()
     return Bench(build, default, Path.cwd()).answer
 
 

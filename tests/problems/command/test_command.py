@@ -3,6 +3,7 @@
 import math
 import shutil
 import subprocess
+import time
 from importlib.util import find_spec
 
 import numpy as np
@@ -217,6 +218,17 @@ def test_a_default_that_does_not_work_is_one_sentence_and_leaves_nothing(describ
     assert "\n" not in str(error.value)
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert "sleep 73.25" not in listed.splitlines()
+
+
+def test_what_hides_from_its_group_ends_with_its_run(described, tmp_path):
+    late, folder = tmp_path / "late", tmp_path / "hides"
+    folder.mkdir()
+    (folder / "hide.sh").write_text('setsid sh -c "sleep 0.5; touch $1" & echo hi')
+    text = f'[run]\ncommand = "sh hide.sh {late} {{flags}}"\n[space]\nwhat = ["a", "b", "c"]\n'
+    problem = described(text, "hides/tune.toml")
+    assert bbo_suite.evaluate(problem, np.array([[1]])).status.tolist() == [Status.OK]
+    time.sleep(1)
+    assert not late.exists()
 
 
 def test_a_folder_too_large_to_copy_is_refused(described, tmp_path):
