@@ -231,6 +231,17 @@ def test_what_hides_from_its_group_ends_with_its_run(described, tmp_path):
     assert not late.exists()
 
 
+def test_links_of_the_folder_are_copied_even_if_they_lead_nowhere(described, tmp_path):
+    folder = tmp_path / "linked"
+    folder.mkdir()
+    (folder / "broken").symlink_to("nowhere")
+    (tmp_path / "real.txt").write_text("real")
+    (folder / "to-file").symlink_to("../real.txt")
+    build = '[build]\ncommand = "cp to-file {out} {flags}"\n[run]\ncommand = "cat {out}"\n'
+    problem = described(f'{build}[space]\nflag = ["-v", "-p"]\n', "linked/tune.toml")
+    assert bbo_suite.evaluate(problem, np.array([[1]])).values.tolist() == [1]
+
+
 def test_a_folder_too_large_to_copy_is_refused(described, tmp_path):
     with (tmp_path / "large.bin").open("wb") as file:
         file.truncate(65 << 20)
