@@ -31,7 +31,7 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     for problem, strategy, runs in runs_by_strategy(frame, ["value"]):
         if strategy not in together or problem not in targets:
             continue
-        hits = np.vstack([first_hits([best_so_far(values)], targets[problem]) for (values,) in runs])
+        hits = np.vstack([first_hits(best_so_far(values)[None], targets[problem]) for (values,) in runs])
         fixed = {"strategy": strategy, LEVEL: levels[strategy].word, "runs": len(runs)}
         shares.append(pd.DataFrame({**fixed, "evaluation": grid, "share": runtime_ecdf(hits, grid)}))
     by = pd.concat(shares).groupby(["strategy", "evaluation"], observed=True)
