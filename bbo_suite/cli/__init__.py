@@ -3,6 +3,7 @@
 # ruff: noqa: F401, I001
 from .app import UsageError, app
 from . import run
+from . import tune
 from . import watch
 from . import plotting
 from . import read

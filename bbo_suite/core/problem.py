@@ -241,6 +241,22 @@ class Problem(Descriptions, ABC):
         """
         return {}
 
+    def ratios(self, config: NDArray, reference: NDArray | str, first: int, count: int) -> Sequence[float]:
+        """Return logarithms of the ratios of two candidates' costs, each measured in turns; inf if the first fails.
+
+        By default there are none: then the engine evaluates one after the other.
+
+        Args:
+          config: `(d,)` a candidate.
+          reference: `(d,)` another one, or the name of a baseline.
+          first: pairs of these two that were measured before.
+          count: of pairs, at most.
+
+        Raises:
+          UserError: the reference fails.
+        """
+        return ()
+
     def __repr__(self) -> str:
         """Return the class, the id, the space and the unit."""
         space = getattr(self, "space", None)  # missing if the constructor failed

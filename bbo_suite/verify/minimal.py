@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from statistics import median
 
@@ -12,11 +13,14 @@ from numpy.typing import NDArray
 from ..core.evaluation import evaluate
 from ..core.problem import Problem
 from ..errors import error_boundary
+from ..timing import enough, middle
 
 ROUNDS = 5
 """Measurements of a candidate whose cost varies, each beside one of the candidate to simplify."""
 _TWO_ERRORS = 2 * 1.2533 * 1.4826 / math.sqrt(ROUNDS)
 """Two standard errors of the median of `ROUNDS` normal numbers, as a multiple of their median absolute deviation."""
+_FINE, _AT_ONCE, _SECONDS = 0.002, 5, 3.0
+"""Of a candidate whose cost is measured in turns: the standard error wanted, pairs at once, and the limit of time."""
 _CLEAR = 4
 """A cost that rises by so many times the noise twice needs no further measurement."""
 LEAST = 5e-6
@@ -101,8 +105,15 @@ class _Reduction:
     def __init__(self, problem: Problem, config: NDArray, noisy: bool) -> None:
         self.config, self.evaluations, self.noise = config.copy(), 0, LEAST
         self._problem, self._noisy, self._default = problem, noisy, problem.default_row()
+        self._in_turns, self._sigma, self._pairs = False, 0.0, 0
+        if noisy and (logs := problem.ratios(config, self._default, 0, 3 * _AT_ONCE)):
+            self._in_turns, self._sigma = True, 1.4826 * median(abs(each - median(logs)) for each in logs)
+            self.evaluations += len(logs)
+            self._pairs = enough(self._sigma, _FINE)
         self._compare_with(config)
-        if noisy:
+        if self._in_turns:
+            self.noise = max(LEAST, 2 * self._sigma / math.sqrt(self._pairs))
+        elif noisy:
             self.noise = max(LEAST, _TWO_ERRORS * median(abs(self._ratio(config) - 1) for _ in range(ROUNDS)))
 
     def changed(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -137,8 +148,20 @@ class _Reduction:
         """Compare further candidates with this one: none so far is faster by more than the noise."""
         self._fastest, self._cost = config, math.nan if self._noisy else self._measured(config)
 
+    def _turns_median(self, config: NDArray) -> float:
+        """Return the ratio that a problem measures in turns, of few pairs if the cost has clearly risen."""
+        logs, until = list[float](), time.monotonic() + _SECONDS
+        while len(logs) < self._pairs and (not logs or time.monotonic() < until):
+            logs += self._problem.ratios(config, self._fastest, len(logs), _AT_ONCE)
+            if not median(logs) - _CLEAR * self._sigma / math.sqrt(len(logs)) <= self.noise or not any(logs):
+                break
+        self.evaluations += len(logs)
+        return middle(logs)
+
     def _ratio_median(self, config: NDArray) -> float:
         """Return the median of several ratios; of two, if both are far above the noise, and of one without noise."""
+        if self._in_turns:
+            return self._turns_median(config)
         ratios = [self._ratio(config)]
         while self._noisy and len(ratios) < ROUNDS and math.isfinite(ratios[-1]):
             if len(ratios) == 2 and min(ratios) > 1 + _CLEAR * self.noise:

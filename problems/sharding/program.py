@@ -16,7 +16,7 @@ from ..tensor_compiler.graph.build import in_order
 from ..tensor_compiler.graph.flatten import Flattener, Operation
 from ..tensor_compiler.hlo import reader
 from ..tensor_compiler.hlo.opcodes import Kind, bytes_of
-from ..tensor_compiler.tasks.programs import program
+from ..tensor_compiler.tasks.programs import lowered
 from .graph import ShardingGraph, graph_of
 from .mesh import Mesh, Spec
 
@@ -163,7 +163,7 @@ def sharded(name: str, mesh: Mesh) -> ShardedProgram:
     Raises:
       UserError: there is no such program.
     """
-    nodes = in_order(*Flattener(reader.read(program(name))).entry())
+    nodes = in_order(*Flattener(reader.read(lowered(name))).entry())
     kept = [i for i, node in enumerate(nodes) if node.kind is not Kind.FREE and node.shape.dtype != "tuple"]
     number = {old: new for new, old in enumerate(kept)}
     operations = [nodes[i] for i in kept]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..tensor_compiler.models import Program, build_model
 from ..tensor_compiler.models.catalogue import LAYERED
-from ..tensor_compiler.tasks.programs import program
+from ..tensor_compiler.tasks.programs import lowered
 
 FOLDER = Path(__file__).parent / "programs"
 FULL = (
@@ -38,7 +38,7 @@ def names() -> tuple[str, ...]:
 def named(name: str) -> Path:
     """Return the file of a program's HLO text."""
     shipped = FOLDER / f"{name}.hlo.gz"
-    return shipped if shipped.exists() else program(name)
+    return shipped if shipped.exists() else lowered(name)
 
 
 _resnet = partial(build_model, "resnet", batch=1, bottleneck=False, training=True)

@@ -6,7 +6,7 @@ Nodes with the same signature differ only in name and neighbours, and share thei
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from ..hlo.opcodes import Kind, bytes_of
 from . import shapes
 from .flatten import Flattener, Operation
 from .graph import ProgramGraph, Tables
-from .layouts import Layout, compact, extents, layouts, padded_bytes
+from .layouts import Layout, compact, completed, extents, layouts, padded_bytes
 from .states import NodeState, is_tuned, options, renames, states
 
 compiled = compiled_for(__file__)
@@ -61,7 +61,7 @@ def build(module: Module, source: str) -> ProgramGraph:
     """
     try:
         flattener = Flattener(module)
-        graph = _arrays(in_order(*flattener.entry()), flattener)
+        graph = _arrays(_own_broadcasts(in_order(*flattener.entry())), flattener)
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     except (Malformed, *FAULTS) as error:
@@ -71,7 +71,7 @@ def build(module: Module, source: str) -> ProgramGraph:
         ) from error
     if not ((graph.kind > Kind.FREE) & (graph.renamed < 0)).any():
         idle = f"; {listed(dict.fromkeys(graph.idle_loops))} never run" if graph.idle_loops else ""
-        raise UserError(f"{source}: the program computes nothing{idle}; give one with at least one operation")
+        raise UserError(f"{source}: the program computes nothing{idle}; give one with an operation on arrays")
     if weightless := [name for name, weight in zip(graph.names, graph.weight, strict=True) if not 0 < weight < np.inf]:
         raise UserError(f"{source}: {listed(weightless)} run too rarely or too often to weigh; take a part of it")
     return graph
@@ -99,7 +99,30 @@ def in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
     return ordered
 
 
+def _own_broadcasts(nodes: list[Operation]) -> list[Operation]:
+    """Return the nodes with a copy of a broadcast for each of its users: XLA computes it in each, however many."""
+    number: list[int] = []  # of the nodes among those returned
+    used: set[int] = set()
+    made: list[Operation] = []
+    for node in nodes:
+        operands = []
+        for operand in node.operands:
+            if operand in used:
+                made.append(replace(made[number[operand]], output=False))
+                operands.append(len(made) - 1)
+            else:
+                operands.append(number[operand])
+            if nodes[operand].kind is Kind.BROADCAST:
+                used.add(operand)
+        number.append(len(made))
+        made.append(replace(node, operands=operands))
+    return made
+
+
 def _arrays(nodes: list[Operation], flattener: Flattener) -> ProgramGraph:
+    for node in nodes:
+        if _on_scalar_unit(node, nodes):
+            node.kind = Kind.FREE
     signatures = Signatures()
     numbers = [_signature(node, signatures) for node in nodes]
     edges = _edges(nodes, numbers, signatures)
@@ -128,6 +151,13 @@ def _arrays(nodes: list[Operation], flattener: Flattener) -> ProgramGraph:
         reuse=np.array([shapes.reuse(*end) for end in ends], np.float64),
         tables=signatures.tables(),
     )
+
+
+def _on_scalar_unit(node: Operation, nodes: list[Operation]) -> bool:
+    """Return whether an operation computes a scalar from scalars in memory: XLA:TPU launches no kernel for it."""
+    if node.kind is not Kind.ELEMENTWISE or node.shape.dims or any(shape.dims for shape in node.inputs):
+        return False
+    return all(nodes[operand].kind <= Kind.FREE for operand in node.operands)
 
 
 def _signature(node: Operation, signatures: Signatures) -> int:
@@ -177,7 +207,7 @@ class Signatures:
     def number(self, node: Operation) -> int:
         """Return the number of a node's signature."""
         texts = node.source.attributes if node.source else {}
-        key = (node.opcode, node.kind, node.shape, node.stacked, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
+        key = (node.opcode, node.kind, node.shape, node.layout, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
         if key not in self._number:
             self._number[key] = len(self._states)
             self._add(node)
@@ -206,7 +236,7 @@ class Signatures:
             self._work.append((state.work, _written(node, state), _read(node, state), row))
         several = len(layouts(node.shape))
         same_minor = sum(size != 1 for size in node.shape.dims) - 1 if several > 1 else 0
-        tidy = layouts(node.shape).index(compact(node.shape))
+        tidy = completed(node.shape, node.layout or ())
         self._kinds.append((array, several, same_minor, tidy, len(node.inputs)))
         self._states.append(found)
         self._texts.append(tuple(_text(node, state) for state in found) if is_tuned(node) else ())

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from graphlib import TopologicalSorter
 from typing import Any
 
 from bbo_suite import UserError
 
+from ..hlo.calls import LARGEST_INLINED, inlined, inlined_size
 from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape
 from ..hlo.opcodes import Kind, asynchronous, kind_of
+from .layouts import Layout, minor_dims
 from .trips import DEEPEST_CALL, number, steps, trip_count
 
-LARGEST_GRAPH = 2_000_000
-_LARGEST_INLINED = 2 * LARGEST_GRAPH
-"""Most instructions after inlining; some of them, such as parameters and tuples, become no operation."""
+LARGEST_GRAPH = LARGEST_INLINED // 2
 _MOST_USES = 10 * LARGEST_GRAPH
 """Most operands of all operations together: a tuple that holds itself twice, again and again, has as many leaves."""
 
@@ -24,8 +23,6 @@ Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
 _PASSED_ON = ("add-dependency", "domain", "copy")
-
-_INLINED = ("call", "fusion", "async")
 
 _EFFECTS = ("infeed", "outfeed", "recv", "rng", "rng-get-and-update-state", "send")
 _FOLDS = 8
@@ -39,7 +36,7 @@ class Operation:
     Attributes:
       operands: numbers of nodes.
       inputs: their shapes.
-      stacked: whether it takes one of the stacked arrays that a loop turns.
+      layout: in which it must lie in memory before or after the program, None if that is free.
     """
 
     name: str
@@ -51,7 +48,7 @@ class Operation:
     weight: float
     source: Instruction | None
     output: bool = False
-    stacked: bool = False
+    layout: Layout | None = None
 
 
 @dataclass
@@ -71,7 +68,6 @@ class Flattener:
     idle_loops: list[str] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
-    _stacks: set[int] = field(default_factory=set)
     _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
@@ -80,14 +76,26 @@ class Flattener:
         Raises:
           UserError: the program is too large after inlining.
         """
-        if inlined_size(self.module) > _LARGEST_INLINED:
-            raise UserError(f"it has more than {_LARGEST_INLINED:,} instructions after inlining; take a part of it")
+        if inlined_size(self.module) > LARGEST_INLINED:
+            raise UserError(f"it has more than {LARGEST_INLINED:,} instructions after inlining; take a part of it")
         computation = self.module.computations[self.module.entry]
-        result = self._walk(computation, None, 1.0, 0)
+        own = [each for each in computation.instructions if each.opcode == "parameter"]
+        taken = {each.parameter_number or 0: self._sources(each.name, each.opcode, each.shape, [], 1.0) for each in own}
+        result = self._walk(computation, taken, 1.0, 0)
+        self._fix_layouts([taken[number] for number in sorted(taken)], self.module.parameters)
+        self._fix_layouts(result, self.module.result)
         self._mark_output(result)
         return self.nodes, [*leaves(result), *self._outputs]
 
-    def _walk(self, computation: Computation, arguments: Sequence[Value] | None, weight: float, depth: int) -> Value:
+    def _fix_layouts(self, value: Value, shape: Shape) -> None:
+        """Note the layouts in which the module wants arrays; row-major is what it says if it wants none."""
+        if isinstance(value, list):
+            for part, element in zip(value, shape.elements, strict=False):
+                self._fix_layouts(part, element)
+        elif shape.layout and shape.dims == self.nodes[value].shape.dims:
+            self.nodes[value].layout = minor_dims(shape, shape.layout)
+
+    def _walk(self, computation: Computation, arguments: Mapping[int, Value], weight: float, depth: int) -> Value:
         if depth > DEEPEST_CALL:
             raise UserError(
                 f"calls nest more than {DEEPEST_CALL} deep at computation {computation.name!r}; check the program"
@@ -96,7 +104,7 @@ class Flattener:
         for instruction in computation.instructions:
             try:
                 operands = [values[i] for i in instruction.operands]
-                if instruction.opcode == "parameter" and arguments is not None:
+                if instruction.opcode == "parameter":
                     values.append(arguments[instruction.parameter_number or 0])
                 else:
                     values.append(self._instruction(instruction, operands, weight, depth))
@@ -128,7 +136,7 @@ class Flattener:
             self._mark_output(operands[0])
             return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
         if (called := inlined(instruction)) is not None:
-            return self._walk(self.module.computations[called], operands, weight, depth + 1)
+            return self._walk(self.module.computations[called], dict(enumerate(operands)), weight, depth + 1)
         if opcode == "while":
             return self._loop(instruction, operands[0], weight, depth)
         if opcode == "conditional":
@@ -205,7 +213,7 @@ class Flattener:
             if number is not None and step == 0
         }
         # The condition runs on the scalar unit: it moves no data and costs nothing.
-        after = leaves(self._walk(body, [inside], trips, depth + 1))
+        after = leaves(self._walk(body, {0: inside}, trips, depth + 1))
         self._mark_output([stored.get(node, node) for node in after])
         return self._sources(instruction.name, "while", instruction.shape, before, weight)
 
@@ -232,7 +240,6 @@ class Flattener:
             for turn in map(self.nodes.__getitem__, reversed(chain[:-1])):
                 node = self._add(turn.name, turn.opcode, turn.kind, turn.shape, [node], weight, turn.source)
             state[place], stored[node] = node, kept
-        self._stacks |= stored.keys()
         return stored
 
     def _number(self, node: int, folds: int = _FOLDS) -> int | None:
@@ -249,7 +256,7 @@ class Flattener:
         for operand in operands:
             self._mark_output(operand)
         for name, argument in zip(called, operands[1:], strict=False):
-            result = self._walk(self.module.computations[name], [argument], weight / len(called), depth + 1)
+            result = self._walk(self.module.computations[name], {0: argument}, weight / len(called), depth + 1)
             self._mark_output(result)
             results += leaves(result)
         return self._sources(instruction.name, "conditional", instruction.shape, results, weight)
@@ -275,8 +282,7 @@ class Flattener:
             raise UserError(f"it has more than {LARGEST_GRAPH:,} operations after inlining; take a part of it")
         self._count_uses(operands)
         inputs = [self.nodes[operand].shape for operand in operands]
-        stacked = opcode == "dynamic-slice" and not self._stacks.isdisjoint(operands[:1])
-        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source, stacked=stacked))
+        self.nodes.append(Operation(name, opcode, kind, shape, operands, inputs, weight, source))
         return len(self.nodes) - 1
 
     def _mark_output(self, value: Value) -> None:
@@ -364,31 +370,3 @@ def _order(result: Shape, operand: Shape) -> list[int] | None:
     there = dict(zip(result.layout or last_to_first, operand.layout or last_to_first, strict=True))
     order = [there[d] for d in range(len(result.dims))]
     return order if tuple(operand.dims[d] for d in order) == result.dims else None
-
-
-def inlined(instruction: Instruction) -> str | None:
-    """Return the computation that an instruction stands for, if it only calls one."""
-    opcode, stage = asynchronous(instruction.opcode)
-    called = instruction.called_computations if opcode in _INLINED and stage in ("", "start") else ()
-    return called[0] if called else None
-
-
-def inlined_size(module: Module) -> int:
-    """Return the number of instructions after inlining, without inlining: it may double with every computation."""
-    entered = {
-        name: [called for instruction in computation.instructions for called in _entered(instruction)]
-        for name, computation in module.computations.items()
-    }
-    sizes: dict[str, int] = {}
-    for name in TopologicalSorter(entered).static_order():
-        sizes[name] = len(module.computations[name].instructions) + sum(sizes[called] for called in entered[name])
-    return sizes[module.entry]
-
-
-def _entered(instruction: Instruction) -> list[str]:
-    """Return the computations that become part of the graph; the function of a reduction does not."""
-    opcode, stage = asynchronous(instruction.opcode)
-    if opcode in ("while", "conditional") and stage in ("", "start"):
-        return list(instruction.called_computations)
-    name = inlined(instruction)
-    return [] if name is None else [name]

@@ -29,9 +29,9 @@ _WORST_PADDING = 4.0  # options that make an array larger than necessary by this
 
 _TURN = 16.0  # vector operations to turn an element of a streamed operand; our own estimate
 
+_SLICES = ("slice", "dynamic-slice")
 _SAME_RANK = (
-    "slice",
-    "dynamic-slice",
+    *_SLICES,
     "dynamic-update-slice",
     "pad",
     "concatenate",
@@ -67,7 +67,8 @@ def states(node: Operation) -> list[NodeState]:
     """
     if node.kind in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
         wanted, made = tuple(completed(shape, ()) for shape in node.inputs), shapes.made(node)
-        return [NodeState(completed(node.shape, ()), wanted, shapes.operations(node), (made, compact(made)))]
+        result = completed(node.shape, node.layout or ())
+        return [NodeState(result, wanted, shapes.operations(node), (made, compact(made)))]
     if node.opcode == "reduce":
         return [_reduce(node, layout) for layout in layouts(node.inputs[0])]
     found = [_ordinary(node, number, layout) for number, layout in enumerate(layouts(node.shape))]
@@ -79,7 +80,7 @@ def _rows(node: Operation, state: NodeState) -> list[NodeState]:
 
     XLA:TPU reads stacked weights like this: a transpose of the whole stack before the loop moves nothing.
     """
-    if not node.stacked or len(layouts(node.shape)) < 2 or state.wanted[0] < 0:
+    if node.opcode not in _SLICES or len(layouts(node.shape)) < 2 or state.wanted[0] < 0:
         return []
     operand = node.inputs[0]
     minor = layouts(operand)[state.wanted[0]][0]

@@ -80,11 +80,16 @@ class Computation:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """All computations of a program by name; ``entry`` names the one that runs first."""
+    """All computations of a program by name; ``entry`` names the one that runs first.
+
+    ``parameters`` and ``result`` have the layouts in which the entry takes and gives arrays, as the module fixes them.
+    """
 
     name: str
     computations: dict[str, Computation]
     entry: str
+    parameters: Shape = Shape("tuple")
+    result: Shape = Shape("tuple")
 
     def instructions(self) -> list[Instruction]:
         """Return all instructions in the order of the text."""

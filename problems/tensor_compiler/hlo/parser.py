@@ -146,6 +146,7 @@ def integers(text: str) -> tuple[int, ...] | None:
     return tuple(map(int, found)) if all(map(_INTEGER.fullmatch, found)) else None
 
 
+_LAYOUT = "entry_computation_layout"
 _MODULE = re.compile(r"\s*+HloModule\s++([^\s,]++)")
 _COMPUTATION = re.compile(rf"\s*+(ENTRY\s++)?%?({NAME})\s*+(?=[({{])")
 _ARROW = re.compile(r"\s*+->")
@@ -192,7 +193,7 @@ class _Parser(Scanner):
         name = self.take(
             _MODULE, "a module that begins with `HloModule <name>`, such as *before_optimizations.txt of XLA's dumps"
         )[1]
-        self.attributes()
+        header = self.attributes()
         computations: dict[str, Computation] = {}
         entries = []
         while not self.match(_END):
@@ -206,7 +207,20 @@ class _Parser(Scanner):
         if len(entries) != 1:
             self.fail(f"the module has {len(entries)} ENTRY computations where it should have one")
         self.check_calls(computations)
-        return Module(name, computations, entries[0])
+        return Module(name, computations, entries[0], *self.entry_layout(*header.get(_LAYOUT, ("", 0))))
+
+    def entry_layout(self, text: str, position: int) -> tuple[Shape, Shape] | tuple[()]:
+        """Return the shapes of all parameters, as a tuple, and of the result in a text such as `{(f32[8])->f32[8]}`."""
+        if not text:
+            return ()
+        part = Scanner(text, self.source)
+        try:
+            part.take(_OPEN, "`{`")
+            parameters = part.shape()
+            part.take(_ARROW, "`->`")
+            return parameters, part.shape()
+        except UserError:
+            self.fail(f"{_LAYOUT} is not a list of shapes, `->` and a shape", position)
 
     def check_calls(self, computations: dict[str, Computation]) -> None:
         """Check that every called computation exists and that none calls itself, directly or through others."""

@@ -11,6 +11,8 @@ Names are those of jaxlib 0.10.2. XLA:CPU runs about ninety passes before it fus
 
 from __future__ import annotations
 
+import hashlib
+
 PASSES = (
     "dce",
     "zero_sized_hlo_elimination",
@@ -122,3 +124,7 @@ SIMPLIFICATIONS = tuple(
 `dot_decomposer` and `transpose-folding` are not among them: they fit matrix products to the routines of a CPU, and the
 first one made a language model 25 % dearer. A layout makes such transposes free.
 """
+FLATTEN = "sdy-flatten-call-graph"
+"""Runs before them, on StableHLO: it copies functions, so that each is called once. XLA inlines only such calls."""
+RECIPE = hashlib.sha256(" ".join((FLATTEN, *SIMPLIFICATIONS)).encode()).hexdigest()[:8]
+"""Names these passes."""

@@ -17,9 +17,10 @@ from bbo_suite.files.cache import cache_folder
 from bbo_suite.files.writing import replacing
 
 from . import reader
+from .calls import LARGEST_INLINED, inlined_size
 from .module import Instruction, Module
 from .parser import parse_hlo
-from .passes import SIMPLIFICATIONS
+from .passes import RECIPE
 
 _SCHEDULED = re.compile(r"\bis_scheduled=true\b")
 _CERTAIN = ("", "raised")
@@ -56,6 +57,8 @@ def read_simplified(path: Path) -> Simplified:
     written = reader.named(module, names) if names else module
     if _SCHEDULED.search(text) or any(instruction.opcode == "fusion" for instruction in module.instructions()):
         return Simplified(written, "not run: XLA has optimised this module already", True)
+    if inlined_size(module) > LARGEST_INLINED:
+        return Simplified(written, "not run: the program is too large", False)
     after, origins, reason = _after_passes(text)
     if reason:
         return Simplified(written, f"not run, so the program is compiled as written: {reason}", False)
@@ -64,7 +67,8 @@ def read_simplified(path: Path) -> Simplified:
     own = {as_hlo.name: instruction for as_hlo, instruction in named}
     pairs = zip(simpler.instructions(), map(own.get, origins), strict=True)
     simpler = simpler.with_instructions(_of_file(*pair) for pair in pairs)
-    return Simplified(simpler, _summary(written, simpler), True)
+    simpler = replace(simpler, parameters=written.parameters, result=written.result)  # StableHLO has no layouts
+    return Simplified(simpler, summary(written, simpler), True)
 
 
 def _of_file(instruction: Instruction, origin: Instruction | None) -> Instruction:
@@ -79,7 +83,7 @@ def _of_file(instruction: Instruction, origin: Instruction | None) -> Instructio
     return replace(instruction, name=origin.name, attributes=attributes)
 
 
-def _summary(before: Module, after: Module) -> str:
+def summary(before: Module, after: Module) -> str:
     """Return how many operations there were and are, and which kinds changed most."""
     kinds = [Counter(i.opcode for i in m.instructions() if i.opcode not in _PLUMBING) for m in (before, after)]
     old, new = kinds[0].total(), kinds[1].total()
@@ -94,9 +98,8 @@ def _after_passes(text: str) -> tuple[str, list[str], str]:
 
     The answer is kept by content, so that a program is the same in every run.
     """
-    content = "|".join((*SIMPLIFICATIONS, text))
-    name = f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.json.gz"
-    file = cache_folder("simplified", f"jaxlib-{version('jaxlib')}", name)
+    name = f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json.gz"
+    file = cache_folder("simplified", f"jaxlib-{version('jaxlib')}-passes-{RECIPE}", name)
     with suppress(OSError, EOFError, ValueError, zlib.error):  # it is not there, or damaged
         after, origins, reason = json.loads(gzip.decompress(file.read_bytes()))
         return after, origins, reason

@@ -14,7 +14,7 @@ from typing import Any
 from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
 
 from .parser import STRING
-from .passes import EVERY, SIMPLIFICATIONS
+from .passes import EVERY, FLATTEN, SIMPLIFICATIONS
 
 _HOOK = "bbo_suite"
 _ERROR = re.compile(r"(?:(\d+):\d+|<unknown>:0): error: ([^\n]{,200})")
@@ -60,7 +60,7 @@ def converted(text: str, bare: str) -> tuple[str, list[int]]:
 
 def simplified(text: str) -> tuple[str, list[str]]:
     """Return HLO text after `SIMPLIFICATIONS`, and for each instruction the one in `text` that it comes from, or ""."""
-    serialized = run_passes(stablehlo(_METADATA.sub("", text)), SIMPLIFICATIONS)
+    serialized = run_passes(_flattened(stablehlo(_METADATA.sub("", text))), SIMPLIFICATIONS)
     module, options = _hlo.HloModule.from_serialized_hlo_module_proto(serialized), _hlo.HloPrintOptions()
     options.print_large_constants = False
     origins = [_ORIGIN.search(line) for line in _INSTRUCTION.findall(module.to_string(options))]
@@ -75,6 +75,17 @@ def stablehlo(text: str) -> bytes:
       RuntimeError: it is not HLO, or cannot be expressed in StableHLO.
     """
     return bytes(_jax.mlir.hlo_to_stablehlo(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()))
+
+
+def _flattened(module: bytes) -> bytes:
+    """Return a module in StableHLO after `FLATTEN`."""
+    from jax.interpreters import mlir
+    from jaxlib.mlir import ir, passmanager
+
+    with mlir.make_ir_context():
+        parsed = ir.Module.parse(module)
+        passmanager.PassManager.parse(f"builtin.module({FLATTEN})").run(parsed.operation)
+        return mlir.module_to_bytecode(parsed)
 
 
 def run_passes(module: bytes, passes: Collection[str]) -> bytes:

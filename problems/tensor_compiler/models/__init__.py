@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 SHIPPED = Path(__file__).resolve().parents[1] / "programs"
-"""The folder of the programs that ship."""
+"""The folder of the programs that ship, as they are after XLA's own passes."""
+LOWERED = "lowered"
+"""The folder in it of the same programs as JAX lowers them."""
 
 Program = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and the abstract arguments it is lowered for
 

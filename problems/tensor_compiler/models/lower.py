@@ -1,12 +1,13 @@
 """Lowers the models to the HLO texts that ship: `python -m bbo_problems.tensor_compiler.models.lower [NAME ...]`.
 
-A program is traced and lowered for abstract arguments; it is neither compiled nor run. `VERSIONS`, beside the programs,
-records the version of JAX that made each of them.
+A program is traced and lowered for abstract arguments; it is neither compiled nor run. `lowered/` has the texts as JAX
+writes them, and beside it they are as after XLA's own target-independent passes. `VERSIONS` records what made each.
 """
 
 from __future__ import annotations
 
 import gzip
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,9 @@ import jax
 import typer
 from jax._src.lib import xla_client
 
-from . import MODELS, SHIPPED, Program
+from ..hlo.passes import RECIPE
+from ..hlo.xla import simplified
+from . import LOWERED, MODELS, SHIPPED, Program
 from .catalogue import LAYERED, PROGRAMS
 
 VERSIONS = "VERSIONS"
@@ -29,18 +32,28 @@ def hlo_text(program: Program) -> str:
     return module.to_string(xla_client.hlo.HloPrintOptions.short_parsable())
 
 
+def made_by() -> str:
+    """Return what would make a program now: the versions of JAX and jaxlib, and of the list of passes."""
+    return f"jax-{jax.__version__} jaxlib-{version('jaxlib')} passes-{RECIPE}"
+
+
 def read_versions(folder: Path) -> dict[str, str]:
-    """The version of JAX that made each program in the folder."""
+    """Return what made each program in the folder."""
     path = folder / VERSIONS
-    return dict(line.split() for line in path.read_text().splitlines()) if path.exists() else {}
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {name: made for name, _, made in (line.partition(" ") for line in lines)}
 
 
 def write_program(folder: Path, name: str) -> Path:
-    """Lower the named program into the folder and record the version of JAX."""
-    path = folder / f"{name}.hlo.gz"
-    path.write_bytes(gzip.compress(hlo_text(_KNOWN[name]()).encode(), mtime=0))
-    versions = read_versions(folder) | {name: jax.__version__}
-    (folder / VERSIONS).write_text("".join(f"{name} {version}\n" for name, version in sorted(versions.items())))
+    """Lower the named program, write it as lowered and after XLA's passes, and record what made it."""
+    as_lowered = hlo_text(_KNOWN[name]())
+    texts = {folder / LOWERED: as_lowered, folder: simplified(as_lowered)[0]}
+    for target, text in texts.items():
+        target.mkdir(parents=True, exist_ok=True)
+        path = target / f"{name}.hlo.gz"
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    versions = read_versions(folder) | {name: made_by()}
+    (folder / VERSIONS).write_text("".join(f"{name} {made}\n" for name, made in sorted(versions.items())))
     return path
 
 
@@ -51,7 +64,6 @@ def main(
     """Write NAME.hlo.gz for every named program."""
     if unknown := sorted(set(names or ()) - set(_KNOWN)):
         raise typer.BadParameter(f"no program {', '.join(unknown)}; there are {', '.join(_KNOWN)}")
-    out.mkdir(parents=True, exist_ok=True)
     for name in names or MODELS:
         typer.echo(write_program(out, name))
 

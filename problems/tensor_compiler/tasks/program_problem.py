@@ -17,7 +17,7 @@ from bbo_suite.core.program import NO_CHANGE, Kernel, Program
 from bbo_suite.core.task import Screen
 
 from ..hardware.machine import COST_MODEL, MACHINES, Machine, Rate, split_machine
-from .programs import names, program
+from .programs import lowered, names, program
 
 if TYPE_CHECKING:
     from ..fusion.fusion_pass import CandidateKernels, Fusion
@@ -114,8 +114,15 @@ class ProgramProblem(Problem):
     def facts(self) -> dict[str, str]:
         """Return the machine, what XLA's passes did, the size of the program, and what is assumed about it."""
         operations = f"{int((self._graph.kind > 1).sum()):,}"
-        passes = {"XLA's passes": self._read.note} if self._read.note else {}
+        passes = {"XLA's passes": self._read.note or self._what_passes_did()}
         return {"machine": self._machine_name, **passes, "operations": operations, **self.assumptions()}
+
+    def _what_passes_did(self) -> str:
+        """Return what XLA's passes did to a program of ours, whose text is as after them."""
+        from ..hlo.reader import read
+        from ..hlo.simplify import summary
+
+        return summary(read(lowered(self._catalogued)), self._read.module)
 
     def assumptions(self) -> dict[str, str]:
         """Return why XLA's passes did not run, and what is taken for unknown operations, types and lengths of loops."""

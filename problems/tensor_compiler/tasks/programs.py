@@ -14,7 +14,8 @@ from bbo_suite.files.cache import cache_folder
 from bbo_suite.files.writing import replacing
 from bbo_suite.supervised.temporary import TemporaryFolder
 
-from ..models import SHIPPED
+from ..hlo.passes import RECIPE
+from ..models import LOWERED, SHIPPED
 from ..models.catalogue import LAYERED, PROGRAMS
 
 _COMPILER = __package__.rpartition(".")[0]
@@ -27,28 +28,38 @@ def names() -> tuple[str, ...]:
 
 
 def program(name: str) -> Path:
-    """Return the file with a program's HLO text; a program that does not ship is lowered once per version of JAX.
+    """Return the file with a program's HLO text after XLA's own passes.
+
+    A program that does not ship is lowered once per version of JAX.
 
     Raises:
       UserError: there is no such program, or it cannot be lowered or stored.
     """
+    return _file(name, Path())
+
+
+def lowered(name: str) -> Path:
+    """Return the file with a program's HLO text as JAX lowers it; errors as of `program`."""
+    return _file(name, Path(LOWERED))
+
+
+def _file(name: str, folder: Path) -> Path:
     if name not in (known := (*names(), *LAYERED)):
         raise UserError(f"there is no program {name!r}.{did_you_mean(name, known)}")
-    if (shipped := SHIPPED / f"{name}.hlo.gz").exists():
+    if (shipped := SHIPPED / folder / f"{name}.hlo.gz").exists():
         return shipped
-    if (cached := cache_folder(f"programs-jax-{version('jax')}") / f"{name}.hlo.gz").exists():
-        return cached
-    try:
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        _lower(name, cached)
-    except OSError as error:
-        raise UserError(
-            f"cannot store the program {name} in {cached.parent}: {error.strerror}; set XDG_CACHE_HOME"
-        ) from None
+    cache = cache_folder(f"programs-jax-{version('jax')}-jaxlib-{version('jaxlib')}-passes-{RECIPE}")
+    if not (cached := cache / folder / f"{name}.hlo.gz").exists():
+        try:
+            _lower(name, cache)
+        except OSError as error:
+            raise UserError(
+                f"cannot store the program {name} in {cache}: {error.strerror}; set XDG_CACHE_HOME"
+            ) from None
     return cached
 
 
-def _lower(name: str, target: Path) -> None:
+def _lower(name: str, cache: Path) -> None:
     """Lower in a process of its own, because JAX is heavy and an evaluation does not need it."""
     with TemporaryFolder() as folder:
         command = [sys.executable, "-m", f"{_COMPILER}.models.lower", name, "--out", str(folder)]
@@ -56,5 +67,8 @@ def _lower(name: str, target: Path) -> None:
         if done.returncode:
             reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
             raise UserError(f"the program {name} cannot be lowered ({reason}); is jax {version('jax')} sound?")
-        with replacing(target) as unfinished:
-            shutil.copyfile(folder / target.name, unfinished)
+        for part in (Path(LOWERED), Path()):
+            target = cache / part / f"{name}.hlo.gz"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target) as unfinished:
+                shutil.copyfile(folder / part / target.name, unfinished)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.gcc import problem, worker
+from bbo_problems.gcc import compiler, worker
 from bbo_problems.gcc.problem import GccProblem
 from bbo_problems.programs_c import FOLDER, SEEDS
 from bbo_suite import Status, UserError
@@ -62,17 +62,17 @@ def fake_gcc(tmp_path, monkeypatch):
         file.write_text(f"#!/bin/sh\n{script}\n")
         file.chmod(0o755)
         monkeypatch.setenv("PATH", f"{file.parent}:{os.environ['PATH']}")
-        problem.installed_gcc.cache_clear()
+        compiler.read_gcc.cache_clear()
 
     yield put
-    problem.installed_gcc.cache_clear()
+    compiler.read_gcc.cache_clear()
 
 
 def test_flags_that_keep_the_meaning_are_offered_and_parameters_tried_around_their_default(fake_gcc, tmp_path):
     (tmp_path / "optimizers").write_text(OPTIMIZERS)
     (tmp_path / "params").write_text(PARAMS)
     fake_gcc(f'case "$2" in --help=*) cat {tmp_path}/${{2#--help=}};; *) echo 14;; esac')
-    found = problem.installed_gcc()
+    found = compiler.installed_gcc()
     assert (found.version, found.level) == ("14-14", "-Oz")
     assert found.flags == {"-faggressive-loop-optimizations": True, "-fgcse": False}
     assert found.parameters == {
@@ -92,7 +92,7 @@ def test_a_gcc_without_oz_has_os_as_its_default(fake_gcc, tmp_path):
     (tmp_path / "params").write_text(PARAMS)
     known = f'--help=*) [ "$1" = -Oz ] && exit 1; cat {tmp_path}/${{2#--help=}};;'
     fake_gcc(f'case "$2" in {known} *) echo 11;; esac')
-    assert problem.installed_gcc().level == "-Os"
+    assert compiler.installed_gcc().level == "-Os"
     (tmp_path / "mine.c").write_text("int f(int x) { return x; }")
     old = GccProblem.from_file(str(tmp_path / "mine.c"))
     assert old.paste(old.default_row()).split()[3] == "-Os"
@@ -112,12 +112,12 @@ def test_the_wide_variant_is_another_task_with_the_same_default():
 
 
 def test_without_gcc_one_sentence_names_the_package_to_install(monkeypatch):
-    problem.installed_gcc.cache_clear()
+    compiler.read_gcc.cache_clear()
     for there, missing in ((set(), "gcc"), ({"gcc"}, "size")):
         monkeypatch.setattr(shutil, "which", lambda name, there=there: name if name in there else None)
         with pytest.raises(UserError, match=f"{missing} is not installed"):
             GccProblem("hash")
-    problem.installed_gcc.cache_clear()
+    compiler.read_gcc.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_without_gcc_one_sentence_names_the_package_to_install(monkeypatch):
     ],
 )
 def test_another_compiler_called_gcc_and_a_broken_gcc_are_refused(fake_gcc, monkeypatch, script, words):
-    monkeypatch.setattr(problem, "_SECONDS", 0.2 if "sleep" in script else 60)
+    monkeypatch.setattr(compiler, "_SECONDS", 0.2 if "sleep" in script else 60)
     fake_gcc(script)
     with pytest.raises(UserError, match=words):
         GccProblem("hash")
@@ -292,7 +292,7 @@ def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
 @needs_gcc
 def test_another_version_is_another_problem(monkeypatch):
     here = GccProblem("hash").fingerprint()
-    other = dataclasses.replace(problem.installed_gcc(), version="99")
+    other = dataclasses.replace(compiler.installed_gcc(), version="99")
     monkeypatch.setattr("bbo_problems.gcc.problem.installed_gcc", lambda: other)
     assert GccProblem("hash").fingerprint() != here
 

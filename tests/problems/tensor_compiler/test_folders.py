@@ -7,7 +7,7 @@ import pytest
 
 import bbo_problems.tensor_compiler as package
 
-ORDER = ("models", "hlo", "hardware", "graph", "layout", "fusion", "passes", "structure", "tasks", "calibration")
+ORDER = ("hlo", "models", "hardware", "graph", "layout", "fusion", "passes", "structure", "tasks", "calibration")
 """A folder, or the module `passes`, imports only what stands before it."""
 ROOT = Path(package.__file__).parent
 

@@ -12,6 +12,7 @@ from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
+from bbo_problems.tensor_compiler.hlo.opcodes import Kind
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_suite import UserError
 
@@ -211,3 +212,19 @@ def test_tuples_and_calls_that_are_deep_and_small_are_read() -> None:
     tuples = "".join(f"  t{i} = (f32[]) tuple(t{i - 1})\n" for i in range(1, 3000))
     text = f"HloModule m\nENTRY e {{\n  t0 = f32[8] parameter(0)\n{tuples}  ROOT r = f32[8] custom-call(t2999)\n}}"
     assert build(hlo.parse(text), "test").opcodes == ["parameter", "custom-call"]
+
+
+def test_each_user_has_its_own_copy_of_a_broadcast():
+    def function(v, *arrays):
+        wide = jnp.broadcast_to(v, (8, 128))
+        return [each * wide for each in arrays]
+
+    graph = graph_of(function, jnp.ones(128), *[jnp.ones((8, 128))] * 20)
+    users = [graph.user_starts[i + 1] - graph.user_starts[i] for i, c in enumerate(graph.opcodes) if c == "broadcast"]
+    assert users == [1] * 20
+
+
+def test_scalars_from_scalars_in_memory_need_no_kernel():
+    graph = graph_of(lambda n, x: (n * 3 + 1, x.sum() * 2, x + n), jnp.int32(4), jnp.ones((8, 128)))
+    kinds = {(opcode, bool(kind > Kind.FREE)) for opcode, kind in zip(graph.opcodes, graph.kind, strict=True)}
+    assert kinds >= {("multiply", False), ("multiply", True), ("convert", False), ("add", False), ("add", True)}

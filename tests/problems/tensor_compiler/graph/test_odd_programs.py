@@ -22,7 +22,7 @@ CASES = {
         "f32[64,128]{1,0}",
         ["q = S parameter(1)", "a = S negate(p)", "b = S negate(a)", "c = S negate(q)", "ROOT r = (S, S) tuple(b, c)"],
     ),
-    "scalars": ("f32[]", ["a = S negate(p)", "b = S exponential(a)", "ROOT r = S add(a, b)"]),
+    "single elements": ("f32[1]{0}", ["a = S negate(p)", "b = S exponential(a)", "ROOT r = S add(a, b)"]),
     "zero-sized": ("f32[0,128]{1,0}", ["a = S negate(p)", "b = S exponential(a)", "ROOT r = S add(a, b)"]),
     "larger than memory": ("f32[1000000,1000000]{1,0}", ["a = S negate(p)", "ROOT r = S exponential(a)"]),
     "many dimensions": ("f32[2,3,2,3,2,3,2]{6,5,4,3,2,1,0}", ["a = S negate(p)", "ROOT r = S exponential(a)"]),

@@ -1,6 +1,7 @@
 """Users' programs after XLA's own passes: equal programs cost the same, names stay, and what cannot run says so."""
 
 import gzip
+import itertools
 
 import numpy as np
 import pytest
@@ -143,6 +144,23 @@ def test_a_program_is_simplified_once_and_a_damaged_answer_is_made_again(file, m
     for damage in (b"", kept.read_bytes()[:-9], gzip.compress(b"[1")):
         kept.write_bytes(damage)
         assert read_simplified(path) == first
+
+
+FIXED = """HloModule fixed, entry_computation_layout={(f32[256,1024]{%s})->f32[256,1024]{%s}}
+
+ENTRY main {
+  p = f32[256,1024]{1,0} parameter(0)
+  n = f32[256,1024]{1,0} negate(p)
+  ROOT t = f32[256,1024]{1,0} tanh(n)
+}
+"""
+
+
+def test_layouts_that_the_module_fixes_are_kept(file):
+    every = itertools.product(("1,0", "0,1"), repeat=2)
+    cost = {orders: default_cost(file(FIXED % orders, f"{orders}.hlo"), "fusion") for orders in every}
+    assert cost["1,0", "1,0"] == cost["0,1", "0,1"]
+    assert min(cost["0,1", "1,0"], cost["1,0", "0,1"]) > 1.1 * cost["1,0", "1,0"]
 
 
 STACKED = """HloModule stacked

@@ -13,18 +13,18 @@ from bbo_suite import UserError
 
 # Costs of the default, of ones and of zeros for fusion; of the default with every seventh decision 0 for the others.
 GOLDEN = {
-    "fusion/mobilenet": (0.0730276414, 0.0761474122, 0.392111544),
-    "fusion/resnet50": (0.00733669185, 0.0106896209, 0.0698848131),
-    "fusion/rnn": (0.0654130174, 0.0888569719, 0.139541054),
-    "fusion/transformer": (0.017855824, 0.02053277, 0.0639771348),
-    "tile/rnn": (0.279589516,),
-    "flags/rnn": (0.0693844894,),
+    "fusion/mobilenet": (0.0727874897, 0.0754017971, 0.370917423),
+    "fusion/resnet50": (0.00733669622, 0.0106896253, 0.0698859986),
+    "fusion/rnn": (0.0659597909, 0.0799271461, 0.136542555),
+    "fusion/transformer": (0.017617104, 0.0193942231, 0.0625077823),
+    "tile/rnn": (0.307325618,),
+    "flags/rnn": (0.0674556948,),
 }
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_costs_are_those_of_this_version_of_the_model(name: str) -> None:
-    """If this fails, costs have changed: raise COST_MODEL and put the new ones here."""
+    """If this fails and the programs are the same, raise COST_MODEL; put the new costs here."""
     assert COST_MODEL == 5
     problem = bbo_suite.problem(name)
     rows = np.vstack([problem.default, np.ones_like(problem.default), np.zeros_like(problem.default)])

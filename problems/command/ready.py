@@ -1,0 +1,166 @@
+"""Spaces that are ready: the flags of the compiler that is installed, as it lists them itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from bbo_suite import UserError
+from bbo_suite.core.space import Parameter, choice, scale
+
+from ..gcc.compiler import Gcc, installed, read_gcc
+from ..packages import zig
+
+Entry = tuple[Parameter, tuple[str, ...], int]
+"""A parameter, what each of its values puts into a command, and the index of its default."""
+READY = ("gcc", "gcc-wide", "clang")
+LEVELS = ("-O3", "-O2", "-O1", "-Os", "-Oz")
+_GCC = re.compile(r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+)(?:-[\d.]+)?")
+_CLANG = re.compile(r"(?:.*-)?clang(?:\+\+)?(?:-[\d.]+)?")
+_ROUNDS = 8
+"""How often a compiler may refuse some of the flags that are left."""
+_ZIG = re.compile(r"(?<![\w./-])(?:\S+\s+-m\s+ziglang|(?:python-)?zig)\s+(c(?:c|\+\+))(?!\S)")
+"""A call of the zig from pip, or of one on the path."""
+_SWITCHES = (
+    *("vectorize", "slp-vectorize", "unroll-loops", "inline-functions", "strict-aliasing", "builtin"),
+    *("omit-frame-pointer", "reroll-loops", "optimize-sibling-calls", "jump-tables"),
+)
+_TUNED = {
+    "inline-threshold": (0, 25, 75, 150, 225, 325, 500, 1000, 2000),
+    "inlinehint-threshold": (75, 150, 325, 650, 1300),
+    "unroll-threshold": (0, 50, 100, 150, 300, 600, 1200),
+    "unroll-max-count": (1, 2, 4, 8, 16),
+    "unroll-runtime": ("true", "false"),
+    "unroll-allow-partial": ("true", "false"),
+    "force-vector-width": (1, 2, 4, 8, 16),
+    "force-vector-interleave": (1, 2, 4, 8),
+    "slp-threshold": (-20, -5, 0, 5, 20),
+    "jump-threading-threshold": (0, 3, 6, 12, 24),
+    "licm-max-num-uses-traversed": (2, 8, 32),
+    "enable-gvn-hoist": ("true", "false"),
+    "enable-gvn-sink": ("true", "false"),
+    "enable-loopinterchange": ("true", "false"),
+    "enable-unroll-and-jam": ("true", "false"),
+    "enable-dfa-jump-thread": ("true", "false"),
+    "loop-distribute": ("true", "false"),
+    "memop-max-annotations": (1, 4, 8),
+    "align-all-nofallthru-blocks": (0, 3, 4, 5),
+    "enable-misched": ("true", "false"),
+    "enable-tail-merge": ("true", "false"),
+}
+"""Options of LLVM by name and what to try; which of them a compiler knows, it says itself."""
+
+
+def suggested(command: str) -> str:
+    """Return the name of the space for a command that calls a compiler; `gcc` if it calls another program."""
+    called = any(_CLANG.fullmatch(Path(word).name) for word in _words(command))
+    return "clang" if called or _ZIG.search(command) else "gcc"
+
+
+def with_zig(command: str) -> tuple[str, dict[str, str]]:
+    """Return a command that calls `zig cc` with the path of the zig from pip, and variables for its caches.
+
+    Any other command stays as it is, and so does one with a zig on the path.
+    """
+    if not _ZIG.search(command) or (shutil.which("zig") and not find_spec("ziglang")):
+        return command, {}
+    path, caches = zig("zig cc")
+    return _ZIG.sub(lambda found: f"{shlex.quote(path)} {found[1]}", command), caches
+
+
+def ready(name: str, command: str, goal: str, start: str = "") -> tuple[list[Entry], dict[str, str]]:
+    """Return the parameters of a space, and flags to compare with, by name.
+
+    The level is a parameter unless the command sets one.
+
+    Args:
+      start: its default; if not given, -O3, or for the goal `size` the smallest.
+
+    Raises:
+      UserError: there is no such compiler.
+    """
+    level = next((word for word in _words(command) if re.fullmatch("-O[0-9a-z]*", word)), "")
+    start = level or start or ("-Oz" if goal == "size" else "-O3")
+    if name == "clang":
+        entries = _of_clang(command, start)
+        levels: tuple[str, ...] = LEVELS
+    else:
+        gcc = read_gcc(installed(_named(command, _GCC) or "gcc", "gcc"), start)
+        entries, start = _of_gcc(gcc, name == "gcc-wide"), gcc.level
+        levels = tuple(each for each in LEVELS if each != "-Oz" or gcc.has_oz)
+    if not level:
+        entries.insert(0, (choice("level", levels), levels, levels.index(start)))
+    others = {each: each for each in levels if each not in ("-O1", start)}
+    return entries, others | {f"{start} -flto": f"{start} -flto"}
+
+
+def _words(command: str) -> list[str]:
+    return re.split(r"[\s=;&|\"']+", command)
+
+
+def _named(command: str, pattern: re.Pattern[str]) -> str:
+    """Return the first word of a command that calls a compiler."""
+    return next((word for word in _words(command) if pattern.fullmatch(Path(word).name) and shutil.which(word)), "")
+
+
+def _of_gcc(gcc: Gcc, wide: bool) -> list[Entry]:
+    """Return flags and parameters; their defaults put nothing into the command, as the level sets them."""
+    entries: list[Entry] = []
+    for name, on in gcc.flags.items():
+        values = (f"-fno-{name[2:]}", name)
+        entries.append((choice(name, values), ("", values[1]) if not on else (values[0], ""), int(on)))
+    for name, (words, place) in (gcc.valued if wide else {}).items():
+        entries.append((choice(name, words), _texts(f"{name}=", words, place), place))
+    for name, (numbers, place) in (gcc.wide if wide else gcc.parameters).items():
+        entries.append((scale(f"--param={name}", numbers), _texts(f"--param={name}=", numbers, place), place))
+    return entries
+
+
+def _texts(start: str, values: tuple[object, ...], default: int) -> tuple[str, ...]:
+    return tuple("" if i == default else f"{start}{value}" for i, value in enumerate(values))
+
+
+def _of_clang(command: str, level: str) -> list[Entry]:
+    found = _ZIG.search(command)
+    compiler, caches = with_zig(found[0]) if found else (_named(command, _CLANG) or "clang", {})
+    known = _known(compiler, level, tuple(caches.items()))
+    switches = [name for name in _SWITCHES if f"-f{name}" in known and f"-fno-{name}" in known]
+    entries: list[Entry] = [
+        (choice(f"-f{name}", ("as the level", "off", "on")), ("", f"-fno-{name}", f"-f{name}"), 0) for name in switches
+    ]
+    for name, values in _TUNED.items():
+        if f"-{name}" in known:
+            texts = ("", *(f"-mllvm -{name}={value}" for value in values))
+            entries.append((choice(f"-mllvm -{name}", ("as the level", *map(str, values))), texts, 0))
+    return entries
+
+
+@lru_cache(maxsize=4)
+def _known(compiler: str, level: str, caches: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """Return which flags a clang takes: with those that it has refused left out, it compiles an empty file."""
+    if not shutil.which(shlex.split(compiler)[0]):
+        raise UserError(f"{compiler} is not installed; install clang, or name another space")
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, "empty.c")
+        file.write_text("int empty;\n")
+        start = [*shlex.split(compiler), level, "-Werror", "-c", str(file), "-o", f"{file}.o"]
+        tried: dict[str, tuple[str, ...]] = {
+            f"-f{no}{name}": (f"-f{no}{name}",) for name in _SWITCHES for no in ("", "no-")
+        }
+        tried |= {f"-{name}": ("-mllvm", f"-{name}={values[0]}") for name, values in _TUNED.items()}
+        variables = os.environ | dict(caches)
+        for _ in range(_ROUNDS):
+            command = [*start, *(word for flags in tried.values() for word in flags)]
+            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=variables)
+            if not done.returncode:
+                return frozenset(tried)
+            refused = set(re.findall(r"\W(-[\w-]+)", done.stderr))
+            tried = {name: flags for name, flags in tried.items() if name not in refused}
+        raise UserError(f"{compiler} does not compile an empty file ({done.stderr[:100]!r}); put one first that does")

@@ -1,0 +1,345 @@
+"""The child process that builds, runs, checks and measures: it takes what to put into commands, and returns a cost.
+
+Every candidate is built in its own copy of the folder, and compared with what the default made there, in turns.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bbo_suite.supervised import RUN, SAME_CODE
+from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_words, run
+from bbo_suite.timing import noise_of, pair, screened, smallest_difference
+
+from . import elf
+from .file import Build
+
+FACTS, PAIRS = "facts", "pairs"
+"""Requests that are no candidates: facts, and ratios of two candidates."""
+Values = tuple[tuple[str, str], ...]
+"""What is put into the places of commands, by their names."""
+Enter = Callable[[str, float], None]
+_OUT = "./tuned.out"
+"""The place of the program that is built, relative to the folder: no part of a path needs a quotation mark."""
+_SLOWEST, _SPARE = 10, 2.0
+"""A candidate may take so many times as long as the default, and so many seconds more."""
+_LOST = 2.0
+"""A candidate whose first run takes so many times the default's is measured no further."""
+_KEPT = 12
+"""Builds of candidates that are measured again, which are kept."""
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Made:
+    """A build.
+
+    Attributes:
+      folder: where it is.
+      code: hash of what is loaded when it runs; empty if nothing was built.
+      values: that were put into the commands.
+    """
+
+    folder: Path
+    code: str
+    values: Values
+
+
+class Failed(Exception):
+    """A candidate has no cost: its status and the reason."""
+
+
+def serve(build: Build, default: Values) -> Callable[[Any, Enter], Any]:
+    """Return the handler for one build.
+
+    Raises:
+      ValueError: the default cannot be built or run, or its output cannot be checked.
+    """
+    adopt_orphans()
+    return Bench(build, default, Path.cwd()).answer
+
+
+class Bench:
+    """One build, what its default makes and prints, and the costs of the codes that candidates were built to."""
+
+    def __init__(self, build: Build, default: Values, scratch: Path) -> None:
+        self._build, self._scratch, self._number = build, scratch, 0
+        self._pristine = scratch / "pristine"
+        copy(build, self._pristine)
+        self._made, self._known, self._asked = dict[Values, Made](), dict[str, Any](), set[Values]()
+        self._noise, self._best, self._costs = 0.0, 1.0, list[float]()
+        self._build_limit, self._run_limits = build.build_seconds, [build.run_seconds] * len(build.runs)
+        self._wanted: list[str] = []
+        started = time.perf_counter()
+        try:
+            self._reference = self._compiled(default)
+            self._build_took = time.perf_counter() - started
+            self._start()
+        except Failed as failed:
+            raise ValueError(f"with the default, {failed.args[1]}") from None
+        self._of_default = 1.0 if build.goal != "size" else self._size(self._reference)
+        self._build_limit = _SPARE + max(60.0, _SLOWEST * self._build_took)
+
+    def _start(self) -> None:
+        """Run the default: twice, as what it prints must not vary, and then as often as the noise needs."""
+        first = [self._run(self._reference, place) for place in range(len(self._build.runs))]
+        if not first:
+            return
+        self._wanted = [self._printed(self._reference, place) for place in range(len(first))]
+        if self._build.check != "none":
+            self._check(self._reference)
+            for place in range(len(first)):
+                self._run(self._reference, place)
+            if wrong := self._why_wrong(self._reference):
+                advice = "give --check none, a tolerance, or a command"
+                raise Failed("wrong_result", f"the output differs from run to run ({wrong}); {advice}")
+        self._run_limits = [_SPARE + _SLOWEST * each.wall for each in first]
+        if self._build.goal != "size":
+            self._noise, self._cost = noise_of(lambda: self._measure(self._reference))
+
+    def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - as LiveProblem takes it
+        """Return the cost of values, or a status and a reason; or what another request asks for."""
+        kind, *rest = request if request[:1] in ((FACTS,), (PAIRS,)) else ("", request)
+        try:
+            if kind == FACTS:
+                return self._facts()
+            if kind == PAIRS:
+                return self._pairs(enter, *rest)
+            if rest[0] == self._reference.values:
+                return self._of_default
+            enter("build", self._build_limit + _SPARE)
+            again = rest[0] in self._asked
+            return self._cost_of(self._kept(rest[0]) if again else self._compiled(rest[0]), again, enter)
+        except Failed as failed:
+            return failed.args
+
+    def _cost_of(self, made: Made, again: bool, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or a cost and a remark
+        """Return the cost; codes that are known share theirs, unless the same values are measured again."""
+        if made.code and made.code == self._reference.code:
+            return self._of_default
+        self._asked.add(made.values)
+        if made.code in self._known and not again:
+            outcome = self._known[made.code]
+            return outcome if isinstance(outcome, tuple) else (outcome, SAME_CODE)
+        enter(RUN, self._limit(20))
+        try:
+            outcome = self._evaluated(made)
+        except Failed as failed:
+            outcome = failed.args
+        if made.code:
+            self._known.setdefault(made.code, outcome)
+        return outcome
+
+    def _evaluated(self, made: Made) -> float:
+        ends = [self._run(made, place) for place in range(len(self._build.runs))]
+        if ends and (wrong := self._why_wrong(made)):
+            raise Failed("wrong_result", wrong)
+        if self._build.goal == "size":
+            return self._size(made)
+        first = self._cost_in(made, ends) / self._cost
+        if first > _LOST and first > self._best * (1 + 10 * self._noise):
+            return first
+        candidate, reference = (lambda made=made: self._measure(made) for made in (made, self._reference))
+        found = screened(candidate, reference, self._noise, self._best)
+        self._best = min(self._best, found)
+        return found
+
+    def _pairs(self, enter: Enter, ours: Values, theirs: Values, number: int, count: int) -> list[float]:
+        """Return the logarithms of the ratios of two candidates, in turns; one that fails is infinitely dear."""
+        enter("build", 2 * self._build_limit + _SPARE)
+        try:
+            first = self._kept(ours)
+        except Failed:
+            return [math.inf]
+        second = self._kept(theirs)
+        if first.code and first.code == second.code:
+            return [0.0] * count
+        enter(RUN, self._limit(2 * count + 2))
+        try:
+            for place in range(len(self._build.runs)) if number == 0 else ():
+                self._run(first, place)
+            if number == 0 and self._build.runs and (wrong := self._why_wrong(first)):
+                raise Failed("wrong_result", wrong)
+            if self._build.goal == "size":
+                return [math.log(self._size(first) / self._size(second))] * count
+            measures = (lambda: self._measure(first)), (lambda: self._measure(second))
+            return [pair(*measures, number + i) for i in range(count)]
+        except Failed:
+            return [math.inf]
+
+    def _kept(self, values: Values) -> Made:
+        if values == self._reference.values:
+            return self._reference
+        if values not in self._made:
+            while len(self._made) >= _KEPT:
+                shutil.rmtree(self._made.pop(next(iter(self._made))).folder, ignore_errors=True)
+            self._made[values] = self._compiled(values, keep=True)
+        self._made[values] = self._made.pop(values)  # the one that was used last is dropped last
+        return self._made[values]
+
+    def _limit(self, runs: int) -> float:
+        return _SPARE + runs * sum(self._run_limits)
+
+    def _compiled(self, values: Values, keep: bool = False) -> Made:
+        """Build in a new copy of the folder; the copy of the candidate before is removed."""
+        self._number += 1
+        kept = keep or self._number == 1
+        folder = self._scratch / (f"kept{self._number:06}" if kept else "candidate0")  # names of one length
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self._pristine, folder, symlinks=True)
+        if not self._build.command:
+            return Made(folder, "", values)
+        before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+        command, printed, limit = self._build.command, self._scratch / "built.txt", self._build_limit
+        ended = self._command(command, self._build.build_environment, values, folder, printed, limit)
+        if why := ended.failure(limit):
+            said = last_words(printed)
+            raise Failed("timeout" if ended.late else "compile_error", f"the build {why}{': ' * bool(said)}{said}")
+        files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+        new = [path for path in files if before.get(path) != path.stat().st_mtime_ns]
+        wanted = any("{out}" in text for text in (command, *dict(values).values()))
+        if wanted and not (folder / _OUT).is_file():
+            raise Failed("compile_error", "the build made no {out}")
+        programs = [folder / _OUT] if wanted else [file for file in new if elf.is_program(file)]
+        return Made(folder, elf.digest(programs or new), values)
+
+    def _command(
+        self, template: str, environment: dict[str, str], values: Values, folder: Path, printed: Path, seconds: float
+    ) -> Ended:
+        places = dict(values) | {"out": _OUT}
+        plain = {name: filled(f'"{text}', places)[1:] for name, text in environment.items()}  # as inside quotes
+        command = filled(filled(template, dict(values)), places)  # what is put in may name {out}
+        try:
+            return run(command, folder, printed, seconds, plain)
+        except OSError as error:
+            name = error.filename or command.split()[0]
+            raise Failed("compile_error", f"{name} cannot be started: {error.strerror}") from None
+
+    def _run(self, made: Made, place: int) -> Ended:
+        printed, limit = self._scratch / f"printed{place}.txt", self._run_limits[place]
+        command, environment = self._build.runs[place], self._build.run_environment
+        ended = self._command(command, environment, made.values, made.folder, printed, limit)
+        if why := ended.failure(limit):
+            said = last_words(printed)
+            raise Failed("timeout" if ended.late else "runtime_error", f"the run {why}{': ' * bool(said)}{said}")
+        return ended
+
+    def _measure(self, made: Made) -> float:
+        """Run once on each input and return the cost: over several inputs, the geometric mean."""
+        return self._cost_in(made, [self._run(made, place) for place in range(len(self._build.runs))])
+
+    def _cost_in(self, made: Made, ends: list[Ended]) -> float:
+        costs = [self._cost_at(made, place, ended) for place, ended in enumerate(ends)]
+        return math.exp(sum(map(math.log, costs)) / len(costs))
+
+    def _cost_at(self, made: Made, place: int, ended: Ended) -> float:
+        if self._build.goal == "time":
+            return max(ended.cpu if self._build.clock == "cpu" else ended.wall, 1e-6)
+        found = re.search(self._build.goal, self._output(place))
+        try:
+            number = float(found[1]) if found else math.nan
+        except ValueError:
+            number = math.nan
+        if not 0 < number < math.inf:
+            what = f"{found[1]!r}, not a number above 0," if found else "nothing"
+            raise Failed("runtime_error", f"the run printed {what} for the goal {self._build.goal!r}")
+        return number
+
+    def _output(self, place: int) -> str:
+        return (self._scratch / f"printed{place}.txt").read_bytes().decode(errors="replace")
+
+    def _printed(self, made: Made, place: int) -> str:
+        """Return what the last run printed, without the number that is the cost."""
+        text = self._output(place)
+        if self._build.goal in ("time", "size"):
+            return text
+        return re.sub(self._build.goal, lambda found: found[0].replace(found[1], "#"), text)
+
+    def _why_wrong(self, made: Made) -> str:
+        """Return how the output of the last runs differs from the default's, or what the check says; else empty."""
+        check = self._build.check
+        if check == "none":
+            return ""
+        if isinstance(check, str) and check != "stdout":
+            return self._check(made)
+        for place, wanted in enumerate(self._wanted):
+            tolerance = 0.0 if check == "stdout" else float(check)
+            if wrong := difference(self._printed(made, place), wanted, tolerance):
+                return wrong
+        return ""
+
+    def _check(self, made: Made) -> str:
+        """Run the check's command, if there is one; return how it ended if not well."""
+        if not isinstance(self._build.check, str) or self._build.check in ("stdout", "none"):
+            return ""
+        printed, limit = self._scratch / "checked.txt", self._build.run_seconds
+        output = str(self._scratch / "printed0.txt")
+        command = self._build.check.replace("{stdout}", output)
+        ended = self._command(command, self._build.run_environment, made.values, made.folder, printed, limit)
+        said = last_words(printed)
+        why = ended.failure(limit)
+        if why and made is self._reference:
+            raise Failed("wrong_result", f"the check {why}{': ' * bool(said)}{said}")
+        return f"the check {why}{': ' * bool(said)}{said}" if why else ""
+
+    def _size(self, made: Made) -> float:
+        return float(elf.size(made.folder / _OUT))
+
+    def _facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {"build": self._build_took, "output": sum(map(len, self._wanted))}
+        if self._build.goal == "size":
+            return facts | {"cost": self._size(self._reference)}
+        wall = sum(limit - _SPARE for limit in self._run_limits) / _SLOWEST
+        told = {seconds: smallest_difference(self._noise, int(seconds / max(2 * wall, 1e-3))) for seconds in (5, 60)}
+        return facts | {"cost": self._cost, "noise": self._noise, "told": told}
+
+
+def difference(printed: str, wanted: str, tolerance: float) -> str:
+    """Return how an output differs from the wanted one, empty if it does not.
+
+    Args:
+      tolerance: by which share numbers may differ; the text between them must be the same.
+    """
+    if printed == wanted:
+        return ""
+    if tolerance and _NUMBER.split(printed) == _NUMBER.split(wanted):
+        pairs = zip(_NUMBER.findall(printed), _NUMBER.findall(wanted), strict=True)
+        far = [(a, b) for a, b in pairs if not math.isclose(float(a), float(b), rel_tol=tolerance, abs_tol=1e-300)]
+        return f"it prints {far[0][0]}, not {far[0][1]}" if far else ""
+    lines = zip([*printed.splitlines(), "nothing"], [*wanted.splitlines(), "nothing"], strict=False)
+    number, (got, right) = next(((i, two) for i, two in enumerate(lines, 1) if two[0] != two[1]), (0, ("", "")))
+    return f"line {number} is {got[:_SHOWN]!r}, not {right[:_SHOWN]!r}" if number else "its line ends differ"
+
+
+def sources(build: Build) -> Iterator[Path]:
+    """Yield the files of the folder that a build may read: without hidden ones, and without stored studies."""
+    if build.files:
+        chosen = {path for pattern in build.files for path in build.folder.glob(pattern)}
+        for path in sorted(chosen):
+            yield from (p for p in (path.rglob("*") if path.is_dir() else (path,)) if p.is_file())
+        return
+    folders = [build.folder]
+    while folders:
+        for path in sorted(folders.pop().iterdir()):
+            if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
+                if not any(any(path.glob(name)) for name in ("study.json", "*/study.json")):
+                    folders.append(path)
+            elif path != build.file and not path.name.startswith(".") and (path.is_file() or path.is_symlink()):
+                yield path
+
+
+def copy(build: Build, target: Path) -> None:
+    """Copy what a build may read."""
+    target.mkdir()
+    for path in sources(build):
+        place = target / path.relative_to(build.folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, place, follow_symlinks=not path.is_symlink() or path.is_file())

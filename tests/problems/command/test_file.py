@@ -1,0 +1,113 @@
+"""The description of a build: a mistake names the file, the line and the key."""
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.command.file import read
+from bbo_suite import Kind, UserError
+
+GOOD = """[build]
+command = "cc {flags} {order} -o {out} a.c"
+
+[run]
+command = "{out} {input}"
+inputs = ["a b.txt", "c.txt"]
+
+[space]
+level = ["-O2", "-O3"]
+"-fast" = "switch"
+"--param=n" = {scale = [1, 10, 100], default = 10}
+width = {choice = [4, 8], text = "-mwidth {}", when = {level = "-O3"}}
+order = {order = ["-a", "-b", "-c"]}
+"""
+
+
+@pytest.fixture
+def described(tmp_path):
+    def write(text):
+        (tmp_path / "tune.toml").write_text(text)
+        (tmp_path / "a.c").write_text("")
+        return bbo_suite.problem(f"command:{tmp_path / 'tune.toml'}")
+
+    return write
+
+
+def test_each_kind_of_parameter_puts_its_text_where_it_belongs(described):
+    problem = described(GOOD)
+    assert problem.space.kinds.tolist() == [Kind.CHOICE] * 2 + [Kind.SCALE, Kind.CHOICE] + [Kind.SLOT] * 3
+    default = problem.default_row()
+    assert dict(problem.values(default)) == {"flags": "-O2 --param=n=10", "order": "-a -b -c"}
+    other = np.array([1, 1, 2, 1, 2, 0, 1])
+    assert dict(problem.values(other)) == {"flags": "-O3 -fast --param=n=100 -mwidth 8", "order": "-c -a -b"}
+    other[0] = 0
+    assert "-mwidth" not in problem.flags(other)
+    assert problem.paste(default) == "cc -O2 --param=n=10 -a -b -c -o {out} a.c"
+
+
+def test_inputs_are_runs_and_a_space_in_a_name_is_quoted(described):
+    assert described(GOOD).build.runs == ("{out} 'a b.txt'", "{out} c.txt")
+
+
+def test_what_is_built_decides_the_content_and_comments_and_stored_studies_do_not(described, tmp_path):
+    first = described(GOOD).fingerprint()
+    for name in ("results/mine/study.json", ".git/config"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("{}")
+    bbo_suite.registry._loaded.cache_clear()
+    assert described("# a comment\n" + GOOD).fingerprint() == first
+    (tmp_path / "b.h").write_text("int x;")
+    bbo_suite.registry._loaded.cache_clear()
+    assert described(GOOD).fingerprint() != first
+
+
+MISTAKES = [
+    ("[build]", "[bild]", 1, "[bild]", "Did you mean 'build'"),
+    ('command = "cc', 'comand = "cc', 2, "[build] comand", "Did you mean 'command'"),
+    ('"cc {flags}', "5 #", 2, "[build] command", "must be a text"),
+    ("{flags} {order} -o", "'{flags} {order} -o", 2, "[build] command", "No closing quotation"),
+    ('inputs = ["a b.txt", "c.txt"]', "", 5, "[run] command", "say which"),
+    (" {input}", "", 6, "[run] inputs", "no place {input}"),
+    ('["a b.txt", "c.txt"]', "[1]", 6, "[run] inputs", "a list of texts"),
+    ("[run]", "[cost]\ngoal = 'total'\n[run]", 5, "[cost] goal", "one group"),
+    ("[run]", "[cost]\ngoal = '(total'\n[run]", 5, "[cost] goal", "no regular expression"),
+    ("[run]", "[cost]\nclock = 'sun'\n[run]", 5, "[cost] clock", '"cpu" or "wall"'),
+    ("[run]", "[run]\nseconds = -1", 5, "[run] seconds", "a number above 0"),
+    ('= "switch"', '= "swich"', 10, "[space] -fast", 'write "switch"'),
+    ('["-O2", "-O3"]', '["-O2"]', 9, "[space] level", "two or more"),
+    ('["-O2", "-O3"]', '["-O2", "-O2"]', 9, "[space] level", "twice"),
+    ("default = 10", "default = 11", 11, "[space] --param=n", "none of its values"),
+    ("default = 10", "defalt = 10", 11, "[space] --param=n", "'defalt'"),
+    ('"-mwidth {}"', '"-mwidth"', 12, "[space] width", "{}"),
+    ('{level = "-O3"}', '{level = "-O1"}', 12, "[space] width", "no choice"),
+    ('{level = "-O3"}', '{levl = "-O3"}', 12, "[space] width", "no choice"),
+    ("[space]\n", "[space]\nready = 'gccc'\n", 9, "[space] ready", "Did you mean 'gcc'"),
+    ("{flags} {order}", "", 2, "[build] command", "no place {flags}"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "line", "key", "words"), MISTAKES)
+def test_a_mistake_names_the_line_and_the_key(tmp_path, old, new, line, key, words):
+    assert old in GOOD
+    file = tmp_path / "tune.toml"
+    file.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(UserError) as error:
+        read(file)
+    assert str(error.value).startswith(f"{file}, line {line}: {key} ") and words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[build\n", "is not TOML: .*line 1"),
+        ("", "command is missing"),
+        ("[build]\ncommand = 'cc {flags} -o {out}'\n[space]\na = ['x', 'y']", 'only goal = "size" needs none'),
+        ("[run]\ncommand = 'x {flags}'", "ready is missing"),
+        ("[run]\ncommand = 'x {flags}'\n[cost]\ngoal = 'size'\n[space]\na = ['x', 'y']", "no .build. command"),
+        ("[cost]\ngoal='size'\n[build]\ncommand='x {flags}'\n[space]\na=['x', 'y']", "no place {out}, whose size"),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path, text, words):
+    (tmp_path / "tune.toml").write_text(text)
+    with pytest.raises(UserError, match=words):
+        read(tmp_path / "tune.toml")
