@@ -312,15 +312,18 @@ def confirm(
     if bool(study) == bool(command) or bool(command) != bool(against):
         raise UserError("name a study to confirm, or two commands: --command NEW --against OLD")
     registry, verdicts = Registry(tuple(plugin or ())), []
-    with reserved(True), _claim(registry, command, against, run, inputs or [], goal, check, wall) as claim:
-        loaded, config = claim or _best(registry, study, results, problem, on)
-        with reserved(False):
-            for verdict in confirmed(loaded, config, seconds, rivals=(DEFAULT,) if claim else None):
-                verdicts.append(verdict)
-                if not as_json:
-                    print(f"{verdict.rival}: {verdict.text}", file=sys.stderr)
-    for verdict in verdicts:
-        print(json_line(verdict.facts()) if as_json else f"against {verdict.rival}: {verdict.text}", flush=True)
+    with _claim(registry, command, against, run, inputs or [], goal, check, wall) as claim:
+        with reserved(True):  # problems may print
+            loaded, config = claim or _best(registry, study, results, problem, on)
+            found = confirmed(loaded, config, seconds, rivals=(DEFAULT,) if claim else None)
+        while True:
+            with reserved(True):
+                verdict = next(found, None)
+            if verdict is None:
+                break
+            verdicts.append(verdict)
+            text = f"against {verdict.rival}: {verdict.text}"
+            print(json_line(verdict.facts()) if as_json else text, flush=True)
     raise typer.Exit(0 if verdicts[0].is_better and not any(each.is_worse for each in verdicts) else 1)
 
 

@@ -6,6 +6,7 @@ Imports the standard library only.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import shlex
@@ -120,6 +121,7 @@ def run(
     finally:
         timer.cancel()
         _end_group(process.pid)
+        _end_orphans()
     process.returncode = os.waitstatus_to_exitcode(status)
     return Ended(process.returncode, used.ru_utime + used.ru_stime, wall, late.is_set())
 
@@ -134,6 +136,38 @@ def last_words(output: Path) -> str:
         if lines:
             return (telling or lines[-1:])[0][:200]
     return ""
+
+
+_SET_CHILD_SUBREAPER = 36
+_adopts = False
+
+
+def adopt_orphans() -> None:
+    """Make what outlives a command that hid from its group a child of this process, which `run` then ends.
+
+    Only for a process whose children are commands alone. Without Linux, such processes end with this one.
+    """
+    global _adopts
+    with contextlib.suppress(AttributeError, OSError):
+        _adopts = ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1) == 0
+
+
+def _end_orphans() -> None:
+    for number in _orphans() if _adopts else ():
+        with contextlib.suppress(OSError):
+            os.kill(number, signal.SIGKILL)
+            os.waitpid(number, 0)
+
+
+def _orphans() -> list[int]:
+    """Return the children of this process, numbered as in its namespace; /proc may be that of another."""
+    found = []
+    with contextlib.suppress(OSError, StopIteration):  # a thread, or a child, that has just ended
+        for file in Path("/proc/self/task").glob("*/children"):
+            for child in file.read_text().split():
+                lines = Path("/proc", child, "status").read_text().splitlines()
+                found.append(int(next(line for line in lines if line.startswith("NSpid:")).split()[-1]))
+    return found
 
 
 def _end_group(leader: int) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import re
 import shutil
 import subprocess
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from bbo_suite.supervised.commands import filled
 
 from ..gcc.compiler import installed
 from .file import FLAGS, Setting, read
+from .ready import with_zig
 from .worker import FACTS, PAIRS, Values, sources
 
 _EXAMPLES = Path(__file__).parent / "examples"
@@ -60,11 +61,13 @@ class CommandProblem(LiveProblem):
         sized = self.build.goal == "size"
         self.unit = "bytes" if sized else "times the default"  # type: ignore[misc]
         self.noisy = self.timed = not sized
+        command, caches = with_zig(self.build.command)
+        build = replace(self.build, command=command, build_environment=caches | self.build.build_environment)
         runs = 30 * self.build.run_seconds * len(self.build.runs)
         self._serve(
             Service(
                 f"{__package__}.worker:serve",
-                (self.build, self.values(self.default_row())),
+                (build, self.values(self.default_row())),
                 self.build.build_seconds + 60,
                 _MEMORY,
                 60 + self.build.build_seconds + runs,
@@ -90,7 +93,7 @@ class CommandProblem(LiveProblem):
             content = path.read_bytes() if path.is_file() else b""
             state.update(str(path.relative_to(self.build.folder)).encode() + hashlib.sha256(content).digest())
         rest = astuple(self.build)[3:]
-        tools = [_version(command) for command in (self.build.command, *self.build.runs)]
+        tools = [_version(with_zig(command)[0]) for command in (self.build.command, *self.build.runs)]
         return f"{_FORMAT}|{self.space.digest()}|{rest!r}|{tools}|{state.hexdigest()}"
 
     def values(self, config: NDArray) -> Values:
@@ -197,10 +200,11 @@ def _default(setting: Setting) -> NDArray[np.int64]:
 def _version(command: str) -> str:
     """Return what the program that a command calls says about its version; empty if it is none of the system's."""
     name = re.split(r"[\s=;&|]+", command.strip())[0]
+    asked = "version" if name.endswith("zig") else "--version"
     if not re.search(r"(gcc|g\+\+|clang|cc|c\+\+|zig|icx|nvcc|rustc|go)[-\d.]*$", name) or not shutil.which(name):
         return ""
     try:
-        done = subprocess.run([name, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
+        done = subprocess.run([name, asked], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.partition("\n")[0]

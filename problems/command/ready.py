@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import tempfile
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from bbo_suite import UserError
 from bbo_suite.core.space import Parameter, choice, scale
 
 from ..gcc.compiler import Gcc, installed, read_gcc
+from ..packages import zig
 
 Entry = tuple[Parameter, tuple[str, ...], int]
 """A parameter, what each of its values puts into a command, and the index of its default."""
@@ -23,10 +26,11 @@ _GCC = re.compile(r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+)(?:-[\d.]+)?")
 _CLANG = re.compile(r"(?:.*-)?clang(?:\+\+)?(?:-[\d.]+)?")
 _ROUNDS = 8
 """How often a compiler may refuse some of the flags that are left."""
-_ZIG = re.compile(r"(?:\S+\s+-m\s+)?\S*zig(?:lang)?\s+c(?:c|\+\+)(?!\S)")
+_ZIG = re.compile(r"(?<![\w./-])(?:\S+\s+-m\s+ziglang|(?:python-)?zig)\s+(c(?:c|\+\+))(?!\S)")
+"""A call of the zig from pip, or of one on the path."""
 _SWITCHES = (
-    *("vectorize", "slp-vectorize", "unroll-loops", "inline-functions", "strict-aliasing", "builtin", "split-loops"),
-    *("omit-frame-pointer", "reroll-loops", "merge-all-constants", "optimize-sibling-calls", "jump-tables"),
+    *("vectorize", "slp-vectorize", "unroll-loops", "inline-functions", "strict-aliasing", "builtin"),
+    *("omit-frame-pointer", "reroll-loops", "optimize-sibling-calls", "jump-tables"),
 )
 _TUNED = {
     "inline-threshold": (0, 25, 75, 150, 225, 325, 500, 1000, 2000),
@@ -58,6 +62,17 @@ def suggested(command: str) -> str:
     """Return the name of the space for a command that calls a compiler; `gcc` if it calls another program."""
     called = any(_CLANG.fullmatch(Path(word).name) for word in _words(command))
     return "clang" if called or _ZIG.search(command) else "gcc"
+
+
+def with_zig(command: str) -> tuple[str, dict[str, str]]:
+    """Return a command that calls `zig cc` with the path of the zig from pip, and variables for its caches.
+
+    Any other command stays as it is, and so does one with a zig on the path.
+    """
+    if not _ZIG.search(command) or (shutil.which("zig") and not find_spec("ziglang")):
+        return command, {}
+    path, caches = zig("zig cc")
+    return _ZIG.sub(lambda found: f"{shlex.quote(path)} {found[1]}", command), caches
 
 
 def ready(name: str, command: str, goal: str, start: str = "") -> tuple[list[Entry], dict[str, str]]:
@@ -114,8 +129,8 @@ def _texts(start: str, values: tuple[object, ...], default: int) -> tuple[str, .
 
 def _of_clang(command: str, level: str) -> list[Entry]:
     found = _ZIG.search(command)
-    compiler = found[0] if found else _named(command, _CLANG) or "clang"
-    known = _known(compiler, level)
+    compiler, caches = with_zig(found[0]) if found else (_named(command, _CLANG) or "clang", {})
+    known = _known(compiler, level, tuple(caches.items()))
     switches = [name for name in _SWITCHES if f"-f{name}" in known and f"-fno-{name}" in known]
     entries: list[Entry] = [
         (choice(f"-f{name}", ("as the level", "off", "on")), ("", f"-fno-{name}", f"-f{name}"), 0) for name in switches
@@ -128,7 +143,7 @@ def _of_clang(command: str, level: str) -> list[Entry]:
 
 
 @lru_cache(maxsize=4)
-def _known(compiler: str, level: str) -> frozenset[str]:
+def _known(compiler: str, level: str, caches: tuple[tuple[str, str], ...]) -> frozenset[str]:
     """Return which flags a clang takes: with those that it has refused left out, it compiles an empty file."""
     if not shutil.which(shlex.split(compiler)[0]):
         raise UserError(f"{compiler} is not installed; install clang, or name another space")
@@ -140,11 +155,12 @@ def _known(compiler: str, level: str) -> frozenset[str]:
             f"-f{no}{name}": (f"-f{no}{name}",) for name in _SWITCHES for no in ("", "no-")
         }
         tried |= {f"-{name}": ("-mllvm", f"-{name}={values[0]}") for name, values in _TUNED.items()}
+        variables = os.environ | dict(caches)
         for _ in range(_ROUNDS):
             command = [*start, *(word for flags in tried.values() for word in flags)]
-            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=variables)
             if not done.returncode:
                 return frozenset(tried)
-            refused = set(re.findall(r"'(-[\w-]+)", done.stderr))
+            refused = set(re.findall(r"\W(-[\w-]+)", done.stderr))
             tried = {name: flags for name, flags in tried.items() if name not in refused}
         raise UserError(f"{compiler} does not compile an empty file ({done.stderr[:100]!r}); put one first that does")

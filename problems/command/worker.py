@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bbo_suite.supervised import RUN, SAME_CODE
-from bbo_suite.supervised.commands import Ended, filled, last_words, run
+from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_words, run
 from bbo_suite.timing import noise_of, pair, screened, smallest_difference
 
 from . import elf
@@ -32,8 +32,8 @@ _SLOWEST, _SPARE = 10, 2.0
 """A candidate may take so many times as long as the default, and so many seconds more."""
 _LOST = 2.0
 """A candidate whose first run takes so many times the default's is measured no further."""
-_KEPT = 3
-"""Builds that are kept for comparisons."""
+_KEPT = 12
+"""Builds of candidates that are measured again, which are kept."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _SHOWN = 80
 
@@ -63,6 +63,7 @@ def serve(build: Build, default: Values) -> Callable[[Any, Enter], Any]:
     Raises:
       ValueError: the default cannot be built or run, or its output cannot be checked.
     """
+    adopt_orphans()
     return Bench(build, default, Path.cwd()).answer
 
 
@@ -115,15 +116,15 @@ class Bench:
             if rest[0] == self._reference.values:
                 return self._of_default
             enter("build", self._build_limit + _SPARE)
-            return self._cost_of(self._compiled(rest[0]), enter)
+            again = rest[0] in self._asked
+            return self._cost_of(self._kept(rest[0]) if again else self._compiled(rest[0]), again, enter)
         except Failed as failed:
             return failed.args
 
-    def _cost_of(self, made: Made, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or a cost and a remark
+    def _cost_of(self, made: Made, again: bool, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or a cost and a remark
         """Return the cost; codes that are known share theirs, unless the same values are measured again."""
         if made.code and made.code == self._reference.code:
             return self._of_default
-        again = made.values in self._asked
         self._asked.add(made.values)
         if made.code in self._known and not again:
             outcome = self._known[made.code]

@@ -39,7 +39,8 @@ class HalideProblem(LiveProblem):
     A candidate is a schedule. It says for each stage where in the output's loops it is computed and stored, and how its
     own loops are tiled, ordered, vectorised, unrolled and laid out in memory. The cost is the time of a run divided by
     the time of the default. Both are measured in turns, because times drift more than schedules differ. On one thread
-    the cost is the median ratio; on several it is the ratio of the least times, and nothing else should use the cores.
+    the cost is the pseudo-median ratio; on several it is the ratio of the least times, and nothing else should use the
+    cores.
 
     The default is what an expert writes first: narrow or flat tiles that stay in a cache, stages computed inside them,
     register blocks for products, vectors of the machine's width. Halide's own default inlines everything on scalars,

@@ -16,6 +16,9 @@ from typing import Any
 
 import halide as hl
 import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite.timing import middle, pair
 
 from .algorithms import ALGORITHMS
 
@@ -45,21 +48,25 @@ def seconds(run: Run, now: Clock) -> float:
 
 
 def ratio(candidate: Run, reference: Run, now: Clock, until_settled: bool = False) -> float:
-    """Return the median of the candidate's time divided by the reference's, over pairs of calls in turns.
+    """Return the candidate's time divided by the reference's, over pairs of calls in turns; see `bbo_suite.timing`.
 
     Args:
       until_settled: end before all pairs are made if the mean of the ratios is settled (AdaTune, Li et al. 2020).
     """
-    first = _pair(candidate, reference, now)
-    wanted = int(np.clip(_SECONDS / sum(first), FEWEST, _MOST))
-    ratios = [first[0] / first[1]]
-    while len(ratios) < wanted and not (until_settled and _is_settled(ratios)):
-        ours, theirs = _pair(candidate, reference, now)
-        ratios.append(ours / theirs)
-    return float(np.median(ratios))
+    times: list[float] = []
+
+    def timed(run: Run) -> float:
+        times.append(seconds(run, now))
+        return times[-1]
+
+    logs = [pair(lambda: timed(candidate), lambda: timed(reference), 0)]
+    wanted = int(np.clip(_SECONDS / sum(times), FEWEST, _MOST))
+    while len(logs) < wanted and not (until_settled and _is_settled(np.exp(logs))):
+        logs.append(pair(lambda: timed(candidate), lambda: timed(reference), len(logs)))
+    return middle(logs)
 
 
-def _is_settled(ratios: list[float]) -> bool:
+def _is_settled(ratios: NDArray[np.float64]) -> bool:
     """True if the standard error of the mean is at most 1 % of it."""
     count = len(ratios)
     return count >= FEWEST and float(np.std(ratios, ddof=1)) <= _SETTLED * np.sqrt(count) * float(np.mean(ratios))
@@ -72,13 +79,9 @@ def least_ratio(candidate: Run, reference: Run, now: Clock) -> float:
     """
     pairs: list[tuple[float, float]] = []
     while len(pairs) < FEWEST or (len(pairs) < _MOST and np.sum(pairs) < _THREADED_SECONDS):
-        pairs.append(_pair(candidate, reference, now))
+        pairs.append((seconds(candidate, now), seconds(reference, now)))
     ours, theirs = np.min(pairs, axis=0)
     return float(ours / theirs)
-
-
-def _pair(candidate: Run, reference: Run, now: Clock) -> tuple[float, float]:
-    return seconds(candidate, now), seconds(reference, now)
 
 
 _RUN = "run the result"

@@ -9,10 +9,12 @@ The target is fixed, so that every machine optimises the same program.
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from bbo_suite import UserError
 from bbo_suite.files.reading import read_bounded
 
 from .. import programs_c
+from ..packages import zig
 from ..reading import explained
 
 FOLDER = Path(__file__).parent / "ir"
@@ -39,17 +42,50 @@ def shipped(name: str) -> str:
 
 
 def read(path: Path) -> str:
-    """Return the text of a module, plain or gzipped.
+    """Return the text of a module, plain or gzipped, or of what clang makes of a file of C or C++.
 
     Raises:
-      UserError: it cannot be read, or is too large.
+      UserError: it cannot be read or compiled, or is too large.
     """
+    if path.suffix in SOURCES:
+        return from_source(path)
     with explained(path, "LLVM text"):
         text = read_bounded(path, LARGEST)
     try:
         return text.decode()
     except UnicodeDecodeError:
         raise UserError(f"{path} is not LLVM text; make it with clang -S -emit-llvm") from None
+
+
+def lowering(path: Path) -> list[str]:
+    """Return the arguments by which zig's clang makes a module of a file, which nothing has optimised yet."""
+    optional = ["-O1", "-Xclang", "-disable-llvm-passes", "-fno-sanitize=all", "-g0", "-w"]
+    return ["c++" if path.suffix in SOURCES[1:] else "cc", *optional, "-S", "-emit-llvm", path.name, "-o"]
+
+
+def from_source(path: Path) -> str:
+    """Return the module that zig's clang, of the LLVM of llvmlite, makes of a file of C or C++.
+
+    Raises:
+      UserError: zig is missing, or the file does not compile.
+    """
+    with explained(path, "a file of C or C++"):
+        read_bounded(path, LARGEST)
+    program, caches = zig(f"a file of {'C++' if path.suffix in SOURCES[1:] else 'C'}")
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "module.ll")
+        command = [program, *lowering(path), str(made)]
+        done = subprocess.run(command, cwd=path.parent, env=os.environ | caches, capture_output=True, text=True)
+        if done.returncode or not made.exists():
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or [""]
+            raise UserError(f"{path} does not compile: {lines[0][:200]}")
+        return _PRECISE.sub(r"\1\2", made.read_text())
+
+
+SOURCES = (".c", ".cc", ".cpp", ".cxx")
+"""How names of files of C and, from the second on, of C++ end."""
+_PRECISE = re.compile(r'^(target triple = "[\w-]+-linux)[\d.]+(-[a-z]+)[\d.]*(?=")', re.MULTILINE)
+"""A target that names versions of the kernel and of libc, which zig does."""
 
 
 def without_size(text: str) -> str:

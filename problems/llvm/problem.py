@@ -17,7 +17,7 @@ from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
 from ..programs_c import SEEDS
 from .actions import ACTIONS, MODULE, SLOTS, command
-from .ir import FOLDER, names, read, shipped, without_size
+from .ir import FOLDER, SOURCES, lowering, names, read, shipped, without_size
 from .machine_code import OPCODES
 
 OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
@@ -99,16 +99,23 @@ class LlvmProblem(PassOrderProblem):
     @property
     def _unpacked(self) -> str:
         """The path of the program as `opt` reads it: not gzipped."""
+        if self._name.endswith(SOURCES):
+            return f"{Path(self._name).stem}.ll"
         return self._name.removesuffix(".gz") if self._name.endswith((".ll", ".gz")) else f"{self._name}.ll"
 
     def usage(self) -> str:
         """Return which `opt` runs the command, and what may differ."""
+        if self._name.endswith(SOURCES):
+            words = ["python", "-m", "ziglang", *lowering(Path(self._name)), self._unpacked]
+            return f"{shlex.join(words)}, and then this command{self._tool()}"
         packed = self._name if self._name.endswith((".ll", ".gz")) else str(FOLDER / f"{self._name}.ll.gz")
         unpack = f", after `gunzip -c {shlex.quote(packed)} > {shlex.quote(self._unpacked)}`"
+        return f"this command{unpack if packed.endswith('.gz') else ''}{self._tool()}"
+
+    def _tool(self) -> str:
         return (
-            f"this command{unpack if packed.endswith('.gz') else ''}, with `opt` of LLVM {_llvm()}, which is in"
-            f" llvmlite {version('llvmlite')}; another version may name passes otherwise. Give the result to"
-            " `llc -filetype=obj` or `clang -c`"
+            f", with `opt` of LLVM {_llvm()}, which is in llvmlite {version('llvmlite')}; another version may name"
+            " passes otherwise. Give the result to `llc -filetype=obj` or `clang -c`"
         )
 
     def baselines(self) -> dict[str, float]:

@@ -3,6 +3,8 @@
 import math
 import shutil
 import subprocess
+import time
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -218,8 +220,37 @@ def test_a_default_that_does_not_work_is_one_sentence_and_leaves_nothing(describ
     assert "sleep 73.25" not in listed.splitlines()
 
 
+def test_what_hides_from_its_group_ends_with_its_run(described, tmp_path):
+    late, folder = tmp_path / "late", tmp_path / "hides"
+    folder.mkdir()
+    (folder / "hide.sh").write_text('setsid sh -c "sleep 0.5; touch $1" & echo hi')
+    text = f'[run]\ncommand = "sh hide.sh {late} {{flags}}"\n[space]\nwhat = ["a", "b", "c"]\n'
+    problem = described(text, "hides/tune.toml")
+    assert bbo_suite.evaluate(problem, np.array([[1]])).status.tolist() == [Status.OK]
+    time.sleep(1)
+    assert not late.exists()
+
+
 def test_a_folder_too_large_to_copy_is_refused(described, tmp_path):
     with (tmp_path / "large.bin").open("wb") as file:
         file.truncate(65 << 20)
     with pytest.raises(UserError, match="too much to copy for each build; name those that it needs"):
         described(f"{RUN}{SPACE}", "tune.toml")
+
+
+needs_zig = pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed")
+
+
+@needs_zig
+@pytest.mark.slow
+def test_zig_from_pip_is_a_compiler_with_a_space_that_is_ready(described, tmp_path):
+    (tmp_path / "zig").mkdir()
+    (tmp_path / "zig/program.c").write_text(PROGRAM)
+    text = '[build]\ncommand = "zig cc {flags} -o {out} program.c"\n[run]\ncommand = "{out}"\n'
+    problem = described(text, "zig/tune.toml")
+    names = [problem.space.name(i) for i in range(len(problem.space))]
+    assert {"level", "-funroll-loops", "-mllvm -inline-threshold"} <= set(names)
+    changed = problem.default_row()
+    changed[names.index("-mllvm -unroll-threshold")] = 1
+    assert problem.paste(changed) == "zig cc -O3 -mllvm -unroll-threshold=0 -o {out} program.c"
+    assert bbo_suite.evaluate(problem, np.array([changed])).status[0] == Status.OK

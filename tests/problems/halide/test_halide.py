@@ -170,9 +170,9 @@ def test_measuring_ends_when_the_mean_is_settled():
         return len(calls) // 2
 
     assert pairs(0, True) == worker.FEWEST
-    assert pairs(0, False) == pairs(0.3, True) == pairs(0.3, False) == 31
+    assert pairs(0, False) == 31 and pairs(0.3, True) == pairs(0.3, False) == 30
     assert HalideProblem("blur@settled").fingerprint() != HalideProblem("blur").fingerprint()
-    with pytest.raises(UserError, match="blur@settled"):
+    with pytest.raises(UserError, match="@settled"):
         HalideProblem("blur@now")
 
 
