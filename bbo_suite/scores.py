@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
@@ -249,6 +249,30 @@ def _ends(frame: pd.DataFrame) -> NDArray[np.bool_]:
         values = codes.to_numpy()
         last[:-1] |= values[1:] != values[:-1]
     return last
+
+
+def parts_of_runs(frame: pd.DataFrame) -> Iterator[tuple[tuple[str, str, int], slice]]:
+    """Yield which run's rows stand where in a frame of evaluations; a run may have several parts."""
+    ends = np.flatnonzero(_ends(frame)) + 1
+    runs = zip(*(frame[column].iloc[ends - 1].tolist() for column in RUN), strict=True)
+    yield from zip(runs, map(slice, [0, *ends[:-1]], ends), strict=True)
+
+
+def runs_by_strategy(frame: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[str, str, list[list[NDArray]]]]:
+    """Yield problem, strategy and, for each of its runs by seed, some columns of a frame of evaluations.
+
+    The arrays are parts of the frame, not copies, unless the rows of a run are apart from each other.
+    """
+    places: dict[tuple[str, str], dict[int, list[slice]]] = defaultdict(lambda: defaultdict(list))
+    for (problem, strategy, seed), part in parts_of_runs(frame):
+        places[problem, strategy][seed].append(part)
+    arrays = [frame[column].to_numpy() for column in columns]
+    for (problem, strategy), runs in sorted(places.items()):
+        yield problem, strategy, [[_at(array, parts) for array in arrays] for _, parts in sorted(runs.items())]
+
+
+def _at(array: NDArray, parts: Sequence[slice]) -> NDArray:
+    return array[parts[0]] if len(parts) == 1 else np.concatenate([array[part] for part in parts])
 
 
 # --- two strategies

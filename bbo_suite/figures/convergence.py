@@ -11,12 +11,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..core.level import LEVEL, Level
-from ..scores import final_values
+from ..scores import final_values, runs_by_strategy
 from ..stats import best_so_far, quartiles
 from . import baselines, captions, curves, style
 from .highlight import Highlight, highlighted
-
-_COLUMNS = ["problem", "strategy", "seed", "value", "default"]
 
 
 def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
@@ -26,13 +24,12 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
     """
     made = []
     levels = final_values(frame).levels
-    for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
-        runs = curves.values_by_run(group)
-        shown = _thinned(min(map(len, runs)))
-        best = np.array([best_so_far(run)[shown] for run in runs])
+    for problem, strategy, runs in runs_by_strategy(frame, ["value", "default"]):
+        shown = _thinned(min(len(values) for values, _ in runs))
+        best = np.array([best_so_far(values)[shown] for values, _ in runs])
         with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
-            lower, median, upper = quartiles(group["default"].iloc[0] / best)
-        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[str(strategy)].word}
+            lower, median, upper = quartiles(runs[0][1][0] / best)
+        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[strategy].word}
         numbers = {"evaluation": shown + 1, "lower": lower, "median": median, "upper": upper}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers}))
     return pd.concat(made, ignore_index=True)

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from . import baselines, captions, style
 from .highlight import Highlight, legend
@@ -21,13 +20,6 @@ _APART = 0.055
 """The part of an axis's height that a value at the end of a curve takes."""
 _SEEN = 0.01
 """The part of the largest rise that is seen as one."""
-
-
-def values_by_run(group: pd.DataFrame) -> list[NDArray[np.float64]]:
-    """Return the costs of each run of a strategy on a problem, by seed; a `groupby` takes as long as a short run."""
-    seeds, values = group["seed"].to_numpy(), group["value"].to_numpy()
-    order = np.argsort(seeds, kind="stable")
-    return np.split(values[order], np.flatnonzero(np.diff(seeds[order])) + 1)
 
 
 def draw(

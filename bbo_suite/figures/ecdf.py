@@ -9,13 +9,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..core.level import LEVEL
-from ..scores import final_values
+from ..scores import final_values, runs_by_strategy
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, best_so_far, first_hits, runtime_ecdf
-from . import captions, curves, style
+from . import captions, style
 from .highlight import draw_shares, highlighted, legend
 
 TARGETS = 50
-_COLUMNS = ["problem", "strategy", "seed", "value"]
 
 
 def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
@@ -27,14 +26,13 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
     """
     targets = _targets(frame)
     grid = np.unique(np.geomspace(1, frame["evaluation"].max(), 300).astype(int))
-    together = frame["strategy"].isin(final_values(frame).complete.columns)
-    part = frame.loc[together & frame["problem"].isin(list(targets)), _COLUMNS]
-    levels = final_values(frame).levels
+    together, levels = set(final_values(frame).complete.columns), final_values(frame).levels
     shares = []
-    for (problem, strategy), group in part.groupby(["problem", "strategy"], observed=True):
-        runs = [best_so_far(run) for run in curves.values_by_run(group)]
-        hits = np.vstack([first_hits([run], targets[str(problem)]) for run in runs])
-        fixed = {"strategy": strategy, LEVEL: levels[str(strategy)].word, "runs": len(runs)}
+    for problem, strategy, runs in runs_by_strategy(frame, ["value"]):
+        if strategy not in together or problem not in targets:
+            continue
+        hits = np.vstack([first_hits(best_so_far(values)[None], targets[problem]) for (values,) in runs])
+        fixed = {"strategy": strategy, LEVEL: levels[strategy].word, "runs": len(runs)}
         shares.append(pd.DataFrame({**fixed, "evaluation": grid, "share": runtime_ecdf(hits, grid)}))
     by = pd.concat(shares).groupby(["strategy", "evaluation"], observed=True)
     means = by.agg(level=(LEVEL, "first"), runs=("runs", "sum"), share=("share", "mean"))
@@ -44,10 +42,14 @@ def ecdf_data(frame: pd.DataFrame) -> pd.DataFrame:
 def _targets(frame: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
     """Return the target costs of each problem on which a run beats the default."""
     problems = set(final_values(frame).complete.index)
-    part = frame[frame["problem"].isin(problems)].groupby("problem", observed=True)
-    default, best = part["default"].first(), part["value"].min()
+    default, best = dict[str, float](), dict[str, float]()
+    for problem, _, runs in runs_by_strategy(frame, ["value", "default"]):
+        if problem in problems:
+            default[problem] = runs[0][1][0]
+            best[problem] = min(best.get(problem, np.inf), *(values.min() for values, _ in runs))
     steps = np.arange(1, TARGETS) / TARGETS
-    better = [str(problem) for problem in best.index[default / best - 1 >= SMALLEST_GAIN]]
+    with np.errstate(divide="ignore"):
+        better = [name for name in best if default[name] / best[name] - 1 >= SMALLEST_GAIN]
     return {name: np.append(default[name] - (default[name] - best[name]) * steps, best[name]) for name in better}
 
 

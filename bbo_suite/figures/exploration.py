@@ -26,7 +26,7 @@ Names = Callable[[int], str]
 
 def candidates(run: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Return the rows of a run's frame that hold a full candidate, and these candidates `(n, d)`."""
-    kept = run[run["config"].astype(str) != ""]
+    kept = run[run["config"] != ""]
     texts = kept["config"].astype(str).tolist()
     if any("-" in text for text in texts):
         return kept, np.array([text.split("-") for text in texts], np.int64)
@@ -134,6 +134,6 @@ def missing(frame: pd.DataFrame) -> str | None:
     """Return why a frame does not support the figure, or None."""
     if len(final_values(frame).frame) > 1 or "config" not in frame:
         return "shows one run; name it by --run PROBLEM/STRATEGY/SEED"
-    if not (frame["config"].astype(str) != "").any():
+    if not (frame["config"] != "").any():
         return "needs a candidate that was stored in full"
     return None

@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..core.level import LEVEL
-from ..scores import RUN
+from ..scores import final_values, runs_by_strategy
 from . import captions, style
 from .highlight import Highlight, highlighted, labels, legend
 from .interactive import mark
 
+_SECONDS = ["strategy_seconds", "evaluation_seconds"]
 _LEAST = 1e-9
 """Seconds, below the resolution of a clock: the least that a log scale shows."""
 
@@ -23,12 +24,13 @@ def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the seconds per candidate: problem, parameters, strategy, level, runs,
     strategy_seconds, evaluation_seconds (medians over the runs).
     """
-    columns = ["strategy_seconds", "evaluation_seconds", "parameters"]
-    runs = frame.groupby([*RUN, LEVEL], observed=True)[columns].mean().reset_index()
-    by = runs.groupby(["problem", "parameters", "strategy"], observed=True)
-    seconds = {name: (name, "median") for name in columns[:2]}
-    data = by.agg(level=(LEVEL, "first"), runs=("seed", "size"), **seconds).reset_index()
-    return data.astype({"parameters": int, "problem": "str", "strategy": "str", LEVEL: "str"})
+    levels = final_values(frame).levels
+    made = []
+    for problem, strategy, runs in runs_by_strategy(frame, [*_SECONDS, "parameters"]):
+        fixed = {"problem": problem, "parameters": int(runs[0][2][0]), "strategy": strategy}
+        means = pd.DataFrame([[pd.Series(seconds).mean() for seconds in run[:2]] for run in runs], columns=_SECONDS)
+        made.append({**fixed, LEVEL: levels[strategy].word, "runs": len(runs), **means.median()})
+    return pd.DataFrame(made).sort_values(["problem", "parameters", "strategy"], ignore_index=True)
 
 
 @mpl.rc_context(style.SETTINGS)

@@ -129,7 +129,9 @@ def panels(count: int, width: float, height: float, extra: float, sharey: bool =
 
 def chosen(frame: pd.DataFrame, problems: Sequence[str] | None) -> pd.DataFrame:
     """Return the rows of some problems, or of all."""
-    return frame if problems is None else frame[frame["problem"].isin(problems)]
+    if problems is None or set(frame["problem"].unique()) <= set(problems):
+        return frame
+    return frame[frame["problem"].isin(problems)]
 
 
 def title(ax: Axes, text: str) -> None:

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..core.level import LEVEL
-from ..scores import final_values
+from ..scores import final_values, runs_by_strategy
 from ..stats import quartiles
 from . import baselines, captions, curves, style
 from .highlight import highlighted
 
-_COLUMNS = ["problem", "strategy", "seed", "speedup", "strategy_seconds", "evaluation_seconds"]
+_COLUMNS = ["strategy_seconds", "evaluation_seconds", "speedup"]
 _LEAST = 1e-6
 """Seconds, the resolution of a clock: the least that a log scale shows."""
 
@@ -31,14 +31,14 @@ def total_time_data(frame: pd.DataFrame) -> pd.DataFrame:
     """
     made = []
     levels = final_values(frame).levels
-    for (problem, strategy), group in frame[_COLUMNS].groupby(["problem", "strategy"], observed=True, sort=True):
-        runs = [_run(run) for _, run in group.groupby("seed")]
+    for problem, strategy, columns in runs_by_strategy(frame, _COLUMNS):
+        runs = [_run(*run) for run in columns]
         start, stop = max(clock[0] for clock, _ in runs), max(clock[-1] for clock, _ in runs)
         seconds = np.geomspace(start, max(start, stop), curves.POINTS if stop > start else 1)
         reached = [best[np.searchsorted(clock, seconds, side="right") - 1] for clock, best in runs]
         with np.errstate(invalid="ignore"):
             lower, median, upper = quartiles(reached)
-        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[str(strategy)].word}
+        fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[strategy].word}
         ended = np.sum([seconds > clock[-1] for clock, _ in runs], axis=0)
         numbers = {"seconds": seconds, "lower": lower, "median": median, "upper": upper, "ended": ended}
         made.append(pd.DataFrame({**fixed, "runs": len(runs), **numbers})[_corners(lower, median, upper, ended)])
@@ -51,10 +51,11 @@ def _corners(*curves: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.r_[True, moves] | np.r_[moves, True]
 
 
-def _run(run: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _run(own: NDArray, evaluations: NDArray, best: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the seconds at which each candidate of a run was known, and the best speedup at that time."""
-    spent = run["strategy_seconds"].to_numpy(np.float64) + run["evaluation_seconds"].to_numpy(np.float64)
-    return np.maximum(_LEAST, np.cumsum(spent)), run["speedup"].to_numpy()
+    clock = np.add(own, evaluations, dtype=np.float64)
+    np.cumsum(clock, out=clock)
+    return np.maximum(_LEAST, clock, out=clock), best
 
 
 @mpl.rc_context(style.SETTINGS)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..scores import Scores
+from ..scores import Scores, parts_of_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +108,7 @@ def compared_rows(frame: pd.DataFrame, scores: Scores) -> pd.DataFrame:
         (run.problem, run.strategy, run.seed): scores.cutoffs[run.problem] for run in scores.compared
     }
     evaluation, kept = frame["evaluation"].to_numpy(), np.zeros(len(frame), bool)
-    for run, rows in frame.groupby(["problem", "strategy", "seed"], observed=True, sort=False).indices.items():
+    for run, rows in parts_of_runs(frame):
         kept[rows] = evaluation[rows] <= cutoffs.get(run, 0)
     return frame if kept.all() else frame[kept]  # without a copy of a large frame
 

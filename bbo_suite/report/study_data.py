@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..store import frames
 from ..store.folders import has_begun, has_runs, readable, run_folders
 from ..store.plan import RunName, read_planned
-from ..store.results import COUNTED, RunResult, counted, hashed, numbers_of, result_of
+from ..store.results import COUNTED, RunResult, counted, hashed, numbers_and_rows, result_of
 from ..store.rows import TEXTS, is_long, joined_runs
 from ..store.run_table import Published, last_rows, published, results_of
 
@@ -128,11 +128,12 @@ def _rows(
     rows: list[pd.DataFrame] = []
     numbers: list[dict[str, Any]] = []
     errors: list[UserError] = []
-    long = [] if kept else [path for path in heads if is_long(path)]
-    for path, own in readable(long, lambda path: (path, numbers_of(path)), errors):
+    long = [path for path in heads if is_long(path)]
+    for path, own, its_rows in readable(long, lambda path: (path, *numbers_and_rows(path, texts, kept)), errors):
         paths.append(path)
         lengths.append(own["evaluations"])
         numbers.append(own)
+        rows += its_rows
     for part in joined_runs((path for path in heads if path not in long), texts, errors, hashed):
         paths += part.paths
         lengths += part.lengths

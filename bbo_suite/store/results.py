@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from ..errors import UserError
 from .folders import ERROR
 from .identity import Run, end_reason, read_head
 from .remeasured import Finalist, final_speedup, finalists
-from .rows import PIECE, open_log, pieces
+from .rows import PIECE, open_log, pieces, together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +30,8 @@ COUNTED = ("digest", "reason")
 """The columns of text that the numbers of a run need."""
 _ROW = re.compile(rb"\n\d+(,[^,\n]*,[^,\n]*,[^,\n]*),")
 """The digest, value and status of a row."""
+_TOGETHER = 1 << 16
+"""Candidates that are compared at a time, about."""
 
 
 @dataclass(frozen=True)
@@ -192,10 +194,25 @@ def numbers_of(path: Path) -> dict[str, Any]:
     Raises:
       UserError: the log is damaged.
     """
-    totals = _Totals()
-    for piece in pieces(path, COUNTED):
+    return numbers_and_rows(path, COUNTED, kept=False)[0]
+
+
+def numbers_and_rows(
+    path: Path, texts: Collection[str], kept: bool = True
+) -> tuple[dict[str, Any], list[pd.DataFrame]]:
+    """Return the fields of a `RunResult` and, if they are kept, the rows, of whose texts one piece is in memory.
+
+    Args:
+      texts: to read; the rows are without those that are counted.
+
+    Raises:
+      UserError: the log is damaged.
+    """
+    totals, rows = _Totals(), list[Any]()
+    for piece in pieces(path, texts):
         totals.add(*_Columns(hashed(piece)).between(0, len(piece)))
-    return totals.numbers()
+        rows += [piece.drop(columns=[*COUNTED])] if kept else []
+    return totals.numbers(), [together(rows)] if kept else []
 
 
 def hashed(rows: pd.DataFrame) -> pd.DataFrame:
@@ -248,7 +265,8 @@ class _Totals:
         self._seconds = [0.0, 0.0]
         self._steps: list[NDArray[np.int64]] = []
         self._costs: list[NDArray[np.float64]] = []
-        self._candidates = bytearray(), bytearray()  # 16 bytes each: a list of arrays would be in memory twice
+        self._hashes: list[NDArray[np.uint64]] = []
+        self._values: list[NDArray[np.float64]] = []
 
     def add(
         self,
@@ -271,14 +289,12 @@ class _Totals:
         self._reasons.update(filter(None, reasons))
         for number, seconds in enumerate((strategy_seconds, evaluation_seconds)):
             self._seconds[number] += float(seconds.sum(dtype=np.float64))
-        for kept, column in zip(self._candidates, (hashes, values), strict=True):
-            kept += column.tobytes()
+        self._hashes.append(hashes)
+        self._values.append(values)
 
     def numbers(self) -> dict[str, Any]:
         """Return the fields of a `RunResult` that follow from its rows."""
-        hashes = np.frombuffer(self._candidates[0], np.uint64)
-        values = np.frombuffer(self._candidates[1], np.float64)
-        unique, noise = (math.nan, math.nan) if self._unknown else _repeated(hashes, values)
+        unique, noise = (math.nan, math.nan) if self._unknown else _repeated(_all(self._hashes), _all(self._values))
         return {
             "evaluations": self._evaluations,
             "unique": unique,
@@ -292,8 +308,27 @@ class _Totals:
         }
 
 
+def _all(parts: list[NDArray]) -> NDArray:
+    """Return parts as one array, and remove them, so that one column at a time is in memory twice."""
+    joined = np.concatenate(parts)
+    parts.clear()
+    return joined
+
+
 def _repeated(hashes: NDArray[np.uint64], values: NDArray[np.float64]) -> tuple[float, float]:
     """Return the number of different candidates, and the largest difference of a repeated one; nan if none was."""
+    parts = (hashes % np.uint64(1 + len(hashes) // _TOGETHER)).astype(np.uint32)
+    counts, noises = zip(*(_repeated_in(hashes[own], values[own]) for own in _equal(parts)), strict=True)
+    known = [noise for noise in noises if not math.isnan(noise)]
+    return sum(counts), max(known, default=math.nan)
+
+
+def _equal(parts: NDArray[np.uint32]) -> Iterator[NDArray[np.bool_]]:
+    """Yield, for each number, where it stands; candidates that are alike have the same."""
+    yield from (parts == part for part in range(int(parts.max(initial=0)) + 1))
+
+
+def _repeated_in(hashes: NDArray[np.uint64], values: NDArray[np.float64]) -> tuple[int, float]:
     order = np.argsort(hashes, kind="stable")
     again = np.zeros(len(order), bool)
     ascending = hashes[order]

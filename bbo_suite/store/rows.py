@@ -6,10 +6,12 @@ verify the checksums, because a changed cost would be believed. `tail` looks at 
 
 from __future__ import annotations
 
+import ctypes
 import io
 import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -40,6 +42,7 @@ _TYPES: dict[str, Any] = {
     **{"evaluation": "int32", "value": "float64"},
     **dict.fromkeys(_SECONDS, "float32"),
 }
+_M_MMAP_THRESHOLD = -3
 _LINES = 5000
 """Lines of which rows are made at a time: enough for speed, few enough for little memory."""
 
@@ -233,10 +236,7 @@ def frame(
     Raises:
       UserError: the file is damaged.
     """
-    import pandas as pd
-
-    frames = [kept(piece) for piece in pieces(run, texts)]
-    return _compact(pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
+    return together([kept(piece) for piece in pieces(run, texts)])
 
 
 def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]:
@@ -245,6 +245,8 @@ def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]
     Raises:
       UserError: the file is damaged.
     """
+    if is_long(path):
+        _return_freed_arrays()
     with open_log(path) as log:
         cut = log.readline()
         header = cut if cut.endswith(b"\n") else HEADER.encode()
@@ -257,6 +259,13 @@ def pieces(path: Path, texts: Collection[str] = TEXTS) -> Iterator[pd.DataFrame]
                 remedy = "restore it, or run the study again, which names the line"
                 raise UserError(f"{path / ROWS} is damaged ({error}); {remedy}") from None
             first = False
+
+
+@cache
+def _return_freed_arrays() -> None:
+    """Let this process return the memory of large arrays when they are freed; the C library keeps more and more."""
+    with suppress(AttributeError, OSError):  # it is not that of GNU
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 1 << 16)
 
 
 def joined_runs(
@@ -282,7 +291,11 @@ def joined_runs(
 
 def is_long(run: Path) -> bool:
     """Return whether the log in a run's folder is longer than one piece."""
-    return (run / ROWS).exists() and (run / ROWS).stat().st_size > PIECE
+    return _length(run) > PIECE
+
+
+def _length(run: Path) -> int:
+    return (run / ROWS).stat().st_size if (run / ROWS).exists() else 0
 
 
 def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
@@ -290,8 +303,7 @@ def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
     group: list[Path] = []
     total = 0
     for path in paths:
-        file = path / ROWS
-        size = file.stat().st_size if file.exists() else 0
+        size = _length(path)
         if group and total + size > PIECE:
             yield group
             group, total = [], 0
@@ -305,6 +317,8 @@ def _together(
     paths: Sequence[Path], texts: Collection[str], kept: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> JoinedRuns | None:
     """Return the rows of several runs; None if one of them has to be read alone, to say that it is damaged."""
+    if len(paths) == 1:
+        return None
     try:
         files = [_content(path) for path in paths]
     except UserError:
@@ -312,7 +326,7 @@ def _together(
     files = [data[: data.rfind(b"\n") + 1] or HEADER.encode() for data in files]
     header = files[0][: files[0].find(b"\n") + 1]
     lengths = [data.count(b"\n") - 1 for data in files]
-    if len(paths) == 1 or not all(data.startswith(header) for data in files):
+    if not all(data.startswith(header) for data in files):
         return None
     try:
         joined = kept(_parsed(_checked(header, b"".join(data[len(header) :] for data in files)), texts, {}))
@@ -339,6 +353,13 @@ def _singly(
             errors.append(error)
         else:
             yield JoinedRuns([path], [len(rows)], rows)
+
+
+def together(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of some frames as one, in which each text that occurs often stands once."""
+    import pandas as pd
+
+    return _compact(pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
 
 
 def _compact(rows: pd.DataFrame) -> pd.DataFrame:

@@ -114,9 +114,10 @@ NEVER = (
 )
 """`simplification after layout assignment` is a nested pipeline; it would create bitcasts, which block later passes."""
 EVERY = (*PASSES, *LOWERINGS, *PREPARATION, *NEVER)
+_EXPANDERS = ("batchnorm_expander", "dynamic_padder")  # the first asks for sizes, which the second knows
 SIMPLIFICATIONS = tuple(
     name
-    for name in (*PASSES, "while-loop-trip-count-annotator")
+    for name in (*PASSES, *_EXPANDERS, "while-loop-trip-count-annotator")
     if name not in ("simplify-sorts", "transpose-folding", "while-loop-constant-sinking")
 )
 """Passes after which a program is as XLA:TPU's layouts and fusion find it.

@@ -146,6 +146,23 @@ def test_a_program_is_simplified_once_and_a_damaged_answer_is_made_again(file, m
         assert read_simplified(path) == first
 
 
+NORMALISED = """HloModule normalised
+
+ENTRY main {
+  x = f32[32,64,8,8]{3,2,1,0} parameter(0)
+  s = f32[64]{0} parameter(1)
+  b = f32[64]{0} parameter(2)
+  ROOT n = (f32[32,64,8,8]{3,2,1,0}, f32[64]{0}, f32[64]{0}) batch-norm-training(x, s, b), epsilon=0.1, feature_index=1
+}
+"""
+
+
+@pytest.mark.slow
+def test_batch_norms_are_what_they_compute(file):
+    opcodes = {i.opcode for i in read_simplified(file(NORMALISED)).module.instructions()}
+    assert {"reduce", "rsqrt", "multiply"} <= opcodes and not opcodes & {"batch-norm-training", "get-dimension-size"}
+
+
 FIXED = """HloModule fixed, entry_computation_layout={(f32[256,1024]{%s})->f32[256,1024]{%s}}
 
 ENTRY main {
