@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbo_suite.supervised import RUN, SAME_CODE
+from bbo_suite.core.problem import SAME_CODE
+from bbo_suite.supervised import RUN
 from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_words, run
 from bbo_suite.timing import noise_of, pair, screened, smallest_difference
 
@@ -30,6 +31,8 @@ _OUT = "./tuned.out"
 """The place of the program that is built, relative to the folder: no part of a path needs a quotation mark."""
 _SLOWEST, _SPARE = 10, 2.0
 """A candidate may take so many times as long as the default, and so many seconds more."""
+_SECONDS = 6.0
+"""Limit of the second measurement of what seems to be the best."""
 _KEPT = 12
 """Builds of candidates that are measured again, which are kept."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -145,6 +148,8 @@ class Bench:
             return self._size(made)
         candidate, reference = (lambda made=made: self._measure(made) for made in (made, self._reference))
         found = screened(candidate, reference, self._noise, self._best)
+        if found < self._best:  # the lowest of many is so by luck, too: only what is measured anew counts
+            found = screened(candidate, reference, self._noise, self._best, _SECONDS)
         self._best = min(self._best, found)
         return found
 
