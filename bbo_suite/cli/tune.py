@@ -64,7 +64,9 @@ def tune(
     check: Check = None,
     space: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What to try: gcc, gcc-wide, clang, or a TOML file with a table [space]."),
+        typer.Option(
+            metavar="NAME", help="What to try: gcc, gcc-wide, clang, or a TOML file, whose table space is read."
+        ),
     ] = None,
     wall: Annotated[bool, typer.Option("--wall", help="Measure wall time, not processor time.")] = False,
     strategy: Annotated[str, typer.Option(metavar="ID", help="How to search.")] = _STRATEGY,
@@ -220,11 +222,10 @@ def _found(registry: Registry, study: str, results: Path) -> tuple[Best, list[Ve
 
     What is usual is the default and, if the search began at another level, the level that would be the default.
     """
-    from ..core.problem import Status
+    from ..core.problem import SAME_CODE, Status
     from ..files.writing import write_json
     from ..store.folders import run_folders
     from ..store.stored_run import readable
-    from ..supervised import SAME_CODE
     from ..verify.best import best_of
     from ..verify.confirm import DEFAULT, confirm
 
@@ -275,7 +276,7 @@ def _answer(best: Best, verdicts: Sequence[Verdict], counts: Mapping[str, int]) 
 
 @app.command()
 def confirm(
-    study: Annotated[str, typer.Argument(metavar="[STUDY]", help="Name of a study.")] = "",
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of a study.")] = "",
     problem: Annotated[
         str | None, typer.Option(metavar="ID", help="The problem of the study, if it has several.")
     ] = None,

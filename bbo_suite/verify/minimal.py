@@ -19,8 +19,10 @@ ROUNDS = 5
 """Measurements of a candidate whose cost varies, each beside one of the candidate to simplify."""
 _TWO_ERRORS = 2 * 1.2533 * 1.4826 / math.sqrt(ROUNDS)
 """Two standard errors of the median of `ROUNDS` normal numbers, as a multiple of their median absolute deviation."""
-_FINE, _AT_ONCE, _SECONDS = 0.002, 5, 3.0
+_FINE, _AT_ONCE, _SECONDS = 0.002, 5, 6.0
 """Of a candidate whose cost is measured in turns: the standard error wanted, pairs at once, and the limit of time."""
+_SHARE = 4
+"""In turns, what gains less than all changes together divided by this may count as noise."""
 _CLEAR = 4
 """A cost that rises by so many times the noise twice needs no further measurement."""
 LEAST = 5e-6
@@ -105,16 +107,26 @@ class _Reduction:
     def __init__(self, problem: Problem, config: NDArray, noisy: bool) -> None:
         self.config, self.evaluations, self.noise = config.copy(), 0, LEAST
         self._problem, self._noisy, self._default = problem, noisy, problem.default_row()
-        self._in_turns, self._sigma, self._pairs = False, 0.0, 0
-        if noisy and (logs := problem.ratios(config, self._default, 0, 3 * _AT_ONCE)):
-            self._in_turns, self._sigma = True, 1.4826 * median(abs(each - median(logs)) for each in logs)
-            self.evaluations += len(logs)
-            self._pairs = enough(self._sigma, _FINE)
+        self._in_turns, self._sigma, self._pairs = False, 0.0, _AT_ONCE
+        if noisy and problem.ratios(config, self._default, 0, 1):
+            self._in_turns = True
+            self._measure_noise()
         self._compare_with(config)
-        if self._in_turns:
-            self.noise = max(LEAST, 2 * self._sigma / math.sqrt(self._pairs))
-        elif noisy:
+        if noisy and not self._in_turns:
             self.noise = max(LEAST, _TWO_ERRORS * median(abs(self._ratio(config) - 1) for _ in range(ROUNDS)))
+
+    def _measure_noise(self) -> None:
+        """Compare with the default in turns: the noise decides how many pairs tell a part of the gain."""
+        logs, until = list[float](), time.monotonic() + _SECONDS
+        while len(logs) < 3 * _AT_ONCE or (len(logs) < enough(self._sigma, _FINE) and time.monotonic() < until):
+            logs += self._problem.ratios(self.config, self._default, 1 + len(logs), _AT_ONCE)
+            if not all(map(math.isfinite, logs)):  # it fails now and then
+                return
+            self._sigma = 1.4826 * median(abs(each - median(logs)) for each in logs)
+        gain = max(0.0, 1 - middle(logs))
+        self._pairs = enough(self._sigma, max(_FINE, gain / (2 * _SHARE)), most=100)
+        self.noise = max(LEAST, min(2 * self._sigma / math.sqrt(self._pairs), gain / _SHARE))
+        self.evaluations += len(logs)
 
     def changed(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the columns that differ from the default, in this order."""

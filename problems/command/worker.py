@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbo_suite.supervised import RUN, SAME_CODE
+from bbo_suite.core.problem import SAME_CODE
+from bbo_suite.supervised import RUN
 from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_words, run
 from bbo_suite.timing import noise_of, pair, screened, smallest_difference
 
@@ -30,8 +31,8 @@ _OUT = "./tuned.out"
 """The place of the program that is built, relative to the folder: no part of a path needs a quotation mark."""
 _SLOWEST, _SPARE = 10, 2.0
 """A candidate may take so many times as long as the default, and so many seconds more."""
-_LOST = 2.0
-"""A candidate whose first run takes so many times the default's is measured no further."""
+_SECONDS = 6.0
+"""Limit of the second measurement of what seems to be the best."""
 _KEPT = 12
 """Builds of candidates that are measured again, which are kept."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -139,16 +140,16 @@ class Bench:
         return outcome
 
     def _evaluated(self, made: Made) -> float:
-        ends = [self._run(made, place) for place in range(len(self._build.runs))]
-        if ends and (wrong := self._why_wrong(made)):
+        for place in range(len(self._build.runs)):
+            self._run(made, place)
+        if self._build.runs and (wrong := self._why_wrong(made)):
             raise Failed("wrong_result", wrong)
         if self._build.goal == "size":
             return self._size(made)
-        first = self._cost_in(made, ends) / self._cost
-        if first > _LOST and first > self._best * (1 + 10 * self._noise):
-            return first
         candidate, reference = (lambda made=made: self._measure(made) for made in (made, self._reference))
         found = screened(candidate, reference, self._noise, self._best)
+        if found < self._best:  # the lowest of many is so by luck, too: only what is measured anew counts
+            found = screened(candidate, reference, self._noise, self._best, _SECONDS)
         self._best = min(self._best, found)
         return found
 
@@ -197,14 +198,14 @@ class Bench:
         shutil.copytree(self._pristine, folder, symlinks=True)
         if not self._build.command:
             return Made(folder, "", values)
-        before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+        before = {path: path.lstat().st_mtime_ns for path in folder.rglob("*")}
         command, printed, limit = self._build.command, self._scratch / "built.txt", self._build_limit
         ended = self._command(command, self._build.build_environment, values, folder, printed, limit)
         if why := ended.failure(limit):
             said = last_words(printed)
             raise Failed("timeout" if ended.late else "compile_error", f"the build {why}{': ' * bool(said)}{said}")
         files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-        new = [path for path in files if before.get(path) != path.stat().st_mtime_ns]
+        new = [path for path in files if before.get(path) != path.lstat().st_mtime_ns]
         wanted = any("{out}" in text for text in (command, *dict(values).values()))
         if wanted and not (folder / _OUT).is_file():
             raise Failed("compile_error", "the build made no {out}")

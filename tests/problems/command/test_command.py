@@ -15,7 +15,7 @@ from bbo_problems.command.ready import suggested
 from bbo_problems.command.worker import difference
 from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import default_value
-from bbo_suite.supervised import SAME_CODE
+from bbo_suite.core.problem import SAME_CODE
 
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 
@@ -229,6 +229,17 @@ def test_what_hides_from_its_group_ends_with_its_run(described, tmp_path):
     assert bbo_suite.evaluate(problem, np.array([[1]])).status.tolist() == [Status.OK]
     time.sleep(1)
     assert not late.exists()
+
+
+def test_links_of_the_folder_are_copied_even_if_they_lead_nowhere(described, tmp_path):
+    folder = tmp_path / "linked"
+    folder.mkdir()
+    (folder / "broken").symlink_to("nowhere")
+    (tmp_path / "real.txt").write_text("real")
+    (folder / "to-file").symlink_to("../real.txt")
+    build = '[build]\ncommand = "cp to-file {out} {flags}"\n[run]\ncommand = "cat {out}"\n'
+    problem = described(f'{build}[space]\nflag = ["-v", "-p"]\n', "linked/tune.toml")
+    assert bbo_suite.evaluate(problem, np.array([[1]])).values.tolist() == [1]
 
 
 def test_a_folder_too_large_to_copy_is_refused(described, tmp_path):
