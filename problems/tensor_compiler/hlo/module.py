@@ -82,8 +82,8 @@ class Computation:
 class Module:
     """All computations of a program by name; ``entry`` names the one that runs first.
 
-    ``parameters`` have the layouts in which the entry takes arrays, if the module fixes them. Its layouts of results are
-    left out, because JAX writes there how they happen to be computed.
+    ``parameters`` have the layouts in which the entry takes arrays, if the module fixes them. Its layouts of results
+    are left out, because JAX writes there how they happen to be computed.
     """
 
     name: str
