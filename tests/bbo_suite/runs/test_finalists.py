@@ -66,12 +66,13 @@ def test_of_candidates_with_the_same_code_one_is_measured_again(tmp_path):
         """All candidates but the first of each cost have the code of that one."""
 
         def evaluate(self, configs):
-            values, reasons = np.ceil(2 * Toy.evaluate(self, configs).values) / 2, {}
+            exact, reasons = Toy.evaluate(self, configs), {}
+            values = np.ceil(2 * exact.values) / 2
             for i, value in enumerate(values.tolist()):
                 if value in seen:
                     reasons[i] = SAME_CODE
                 seen.add(value)
-            return Evaluations(values, np.zeros(len(values), np.int8), reasons)
+            return Evaluations(values, exact.status, reasons)
 
     folder = tmp_path / "s" / "twins"
     assert perform(folder, Twins())
