@@ -222,11 +222,10 @@ def _found(registry: Registry, study: str, results: Path) -> tuple[Best, list[Ve
 
     What is usual is the default and, if the search began at another level, the level that would be the default.
     """
-    from ..core.problem import Status
+    from ..core.problem import SAME_CODE, Status
     from ..files.writing import write_json
     from ..store.folders import run_folders
     from ..store.stored_run import readable
-    from ..supervised import SAME_CODE
     from ..verify.best import best_of
     from ..verify.confirm import DEFAULT, confirm
 

@@ -26,6 +26,10 @@ ESTIMATE = "estimate"
 """The name of the model that is the compiler's own."""
 
 
+SAME_CODE = "same code as another candidate"
+"""The remark on a candidate that was not measured, because another one was compiled to the same."""
+
+
 class Status(IntEnum):
     """The outcome of an evaluation."""
 

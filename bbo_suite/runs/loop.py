@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate, measured_pair
 from ..core.level import Level
-from ..core.problem import Evaluations, Problem, Status
+from ..core.problem import SAME_CODE, Evaluations, Problem, Status
 from ..core.strategy import Strategy
 from ..core.task import Strategies
 from ..errors import UserError, error_boundary
@@ -151,7 +151,8 @@ class RunLog:
             self._folder.append(rows)
             values = np.append(values, [row.value for row in rows])
         if self._problem.noisy:
-            self._finalists.add(self.done, configs, digests, values)
+            twins = np.array([row.reason == SAME_CODE for row in (*known, *rows)])
+            self._finalists.add(self.done, configs, digests, np.where(twins, np.inf, values))  # one of each code
         self.done += len(configs)
         self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
         status = np.array([row.status for row in (*known, *rows)], np.int8)

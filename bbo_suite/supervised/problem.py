@@ -18,8 +18,6 @@ from .workers import Answer, Service, Workers
 
 RUN = "run the result"
 """The stage in which the death of a child is a runtime error."""
-SAME_CODE = "same code as another candidate"
-"""The remark on a candidate that was not measured, because another one was compiled to the same."""
 _Result = tuple[float, int, str, bytes]
 """Cost, status, reason, and packed parts: none if they were not asked for."""
 _STATUS = {status.word: status for status in Status}

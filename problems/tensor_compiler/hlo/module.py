@@ -82,14 +82,14 @@ class Computation:
 class Module:
     """All computations of a program by name; ``entry`` names the one that runs first.
 
-    ``parameters`` and ``result`` have the layouts in which the entry takes and gives arrays, as the module fixes them.
+    ``parameters`` have the layouts in which the entry takes arrays, if the module fixes them. Its layouts of results
+    are left out, because JAX writes there how they happen to be computed.
     """
 
     name: str
     computations: dict[str, Computation]
     entry: str
     parameters: Shape = Shape("tuple")
-    result: Shape = Shape("tuple")
 
     def instructions(self) -> list[Instruction]:
         """Return all instructions in the order of the text."""

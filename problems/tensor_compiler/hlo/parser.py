@@ -207,18 +207,15 @@ class _Parser(Scanner):
         if len(entries) != 1:
             self.fail(f"the module has {len(entries)} ENTRY computations where it should have one")
         self.check_calls(computations)
-        return Module(name, computations, entries[0], *self.entry_layout(*header.get(_LAYOUT, ("", 0))))
+        fixed = self.parameters(*header[_LAYOUT]) if _LAYOUT in header else Shape("tuple")
+        return Module(name, computations, entries[0], fixed)
 
-    def entry_layout(self, text: str, position: int) -> tuple[Shape, Shape] | tuple[()]:
-        """Return the shapes of all parameters, as a tuple, and of the result in a text such as `{(f32[8])->f32[8]}`."""
-        if not text:
-            return ()
+    def parameters(self, text: str, position: int) -> Shape:
+        """Return the shapes of all parameters, as a tuple, in a text such as `{(f32[8])->f32[8]}`."""
         part = Scanner(text, self.source)
         try:
             part.take(_OPEN, "`{`")
-            parameters = part.shape()
-            part.take(_ARROW, "`->`")
-            return parameters, part.shape()
+            return part.shape()
         except UserError:
             self.fail(f"{_LAYOUT} is not a list of shapes, `->` and a shape", position)
 

@@ -67,7 +67,7 @@ def read_simplified(path: Path) -> Simplified:
     own = {as_hlo.name: instruction for as_hlo, instruction in named}
     pairs = zip(simpler.instructions(), map(own.get, origins), strict=True)
     simpler = simpler.with_instructions(_of_file(*pair) for pair in pairs)
-    simpler = replace(simpler, parameters=written.parameters, result=written.result)  # StableHLO has no layouts
+    simpler = replace(simpler, parameters=written.parameters)  # StableHLO has no layouts
     return Simplified(simpler, summary(written, simpler), True)
 
 

@@ -7,6 +7,7 @@ import pytest
 from bbo_toys import Climber, Toy, contents, perform, rows_of
 
 from bbo_suite import Evaluations, UserError
+from bbo_suite.core.problem import SAME_CODE
 from bbo_suite.runs.loop import MEASUREMENTS, MOST
 from bbo_suite.store.folders import END, REMEASURED
 from bbo_suite.store.remeasured import ROUNDS, Pair, PairLog, finalists, is_remeasured
@@ -56,6 +57,27 @@ def test_the_best_distinct_candidates_are_measured_again_in_pairs_with_the_defau
     assert {len(each.speedups) for each in last} == {ROUNDS} and len(set(last[0].speedups)) == ROUNDS
     lines = (run / REMEASURED).read_text().splitlines()[1:]
     assert [int(line.split(",")[0]) for line in lines] == sorted(list(range(1, ROUNDS + 1)) * MOST)
+
+
+def test_of_candidates_with_the_same_code_one_is_measured_again(tmp_path):
+    seen = set()
+
+    class Twins(Noisy):
+        """All candidates but the first of each cost have the code of that one."""
+
+        def evaluate(self, configs):
+            exact, reasons = Toy.evaluate(self, configs), {}
+            values = np.ceil(2 * exact.values) / 2
+            for i, value in enumerate(values.tolist()):
+                if value in seen:
+                    reasons[i] = SAME_CODE
+                seen.add(value)
+            return Evaluations(values, exact.status, reasons)
+
+    folder = tmp_path / "s" / "twins"
+    assert perform(folder, Twins())
+    again = [read_rows(folder)[each.evaluation - 1] for each in finalists(folder)]
+    assert len(again) > 1 and len({row.value for row in again}) == len(again)
 
 
 def test_neither_the_rows_nor_the_budget_change(run, tmp_path):

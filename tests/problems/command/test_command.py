@@ -15,7 +15,7 @@ from bbo_problems.command.ready import suggested
 from bbo_problems.command.worker import difference
 from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import default_value
-from bbo_suite.supervised import SAME_CODE
+from bbo_suite.core.problem import SAME_CODE
 
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 

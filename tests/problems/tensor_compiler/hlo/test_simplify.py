@@ -1,7 +1,6 @@
 """Users' programs after XLA's own passes: equal programs cost the same, names stay, and what cannot run says so."""
 
 import gzip
-import itertools
 
 import numpy as np
 import pytest
@@ -163,21 +162,20 @@ def test_batch_norms_are_what_they_compute(file):
     assert {"reduce", "rsqrt", "multiply"} <= opcodes and not opcodes & {"batch-norm-training", "get-dimension-size"}
 
 
-FIXED = """HloModule fixed, entry_computation_layout={(f32[256,1024]{%s})->f32[256,1024]{%s}}
+FIXED = """HloModule fixed, entry_computation_layout={(f32[256,1024]{%s}, f32[256,1024]{1,0})->f32[256,1024]{0,1}}
 
 ENTRY main {
   p = f32[256,1024]{1,0} parameter(0)
+  q = f32[256,1024]{1,0} parameter(1)
   n = f32[256,1024]{1,0} negate(p)
-  ROOT t = f32[256,1024]{1,0} tanh(n)
+  ROOT t = f32[256,1024]{1,0} add(n, q)
 }
 """
 
 
-def test_layouts_that_the_module_fixes_are_kept(file):
-    every = itertools.product(("1,0", "0,1"), repeat=2)
-    cost = {orders: default_cost(file(FIXED % orders, f"{orders}.hlo"), "fusion") for orders in every}
-    assert cost["1,0", "1,0"] == cost["0,1", "0,1"]
-    assert min(cost["0,1", "1,0"], cost["1,0", "0,1"]) > 1.1 * cost["1,0", "1,0"]
+def test_layouts_of_parameters_that_the_module_fixes_are_kept(file):
+    plain, turned = (default_cost(file(FIXED % order, f"{order}.hlo"), "fusion") for order in ("1,0", "0,1"))
+    assert turned > 1.1 * plain
 
 
 STACKED = """HloModule stacked
