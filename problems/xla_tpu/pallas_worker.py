@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from ..tensor_compiler.calibration.compiler import ENVIRONMENT, device_of
+from ..tensor_compiler.calibration.estimates import Estimates
 from ..tensor_compiler.hardware.machine import one_core
-from .estimates import Estimates
 from .worker import LEAST_SECONDS, Enter, cost_and_remark
 
 Tiles = tuple[tuple[str, Any], ...]

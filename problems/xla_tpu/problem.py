@@ -16,9 +16,9 @@ from bbo_suite.core.libraries import refusal, require
 from bbo_suite.supervised import LiveProblem, Service
 
 from ..packages import installed_version
+from ..tensor_compiler.calibration.estimates import Estimates
 from ..tensor_compiler.hardware.machine import split_machine
 from .decisions import FLAG, Decisions, Description, Value, decisions_of, decisions_of_row, declare, space_of
-from .estimates import Estimates
 from .worker import DESCRIBE, ESTIMATE
 
 _FORMAT = 1

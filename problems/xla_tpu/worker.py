@@ -11,9 +11,9 @@ from typing import Any
 from bbo_suite.supervised import PARTS, PartRow
 
 from ..tensor_compiler.calibration.compiler import ENVIRONMENT, device_of
+from ..tensor_compiler.calibration.estimates import Estimates, estimates
 from ..tensor_compiler.hardware.machine import one_core
 from .decisions import Decisions, Order
-from .estimates import Estimates, estimates
 
 DESCRIBE, ESTIMATE = "describe", "estimate"
 """Requests that are not candidates: for a `Description`, and `(ESTIMATE, decisions)` for `Estimates`."""

@@ -26,6 +26,7 @@ from .compiler import Compiler
 from .flops import ratios
 from .kernels import KINDS
 from .programs import names
+from .whole import compare_whole
 
 COMMAND = "python -m bbo_problems.tensor_compiler.calibration --out results/simulator_vs_xla"
 
@@ -132,17 +133,37 @@ def _scatter(frame: pd.DataFrame, machine: str) -> Figure:
     return figure
 
 
+def _write_whole(frames: tuple[pd.DataFrame, pd.DataFrame], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for frame, name in zip(frames, ("whole.csv", "slow.csv"), strict=True):
+        frame.to_csv(folder / name, index=False, float_format="%.4g")
+    both = frames[0].dropna()
+    ratio, rank = both["seconds"] / both["xla seconds"], both["seconds"].corr(both["xla seconds"], method="spearman")
+    moved = both["moved"].sum() / both["xla moved"].sum()
+    print(f"{len(both)} programs: ratio {ratio.median():.2f} (median), rank correlation {rank:.3f}, moved {moved:.2f}")
+
+
 def main(
     out: Annotated[Path, typer.Option(help="Folder for the report.")],
     machines: Annotated[str, typer.Option(help="Machines, separated by commas.")] = "v5e,v6e,v4",
+    whole: Annotated[
+        list[str] | None, typer.Option(metavar="PROGRAM", help="Compare whole programs: a task's, or a file. Repeat.")
+    ] = None,
 ) -> None:
-    """Compile programs for each machine (results are cached) and report how well the model agrees with XLA."""
+    """Compile programs for each machine (results are cached) and report how well the model agrees with XLA.
+
+    With --whole, `whole.csv` has our default beside XLA:TPU's schedule, `slow.csv` the default's slow kernels.
+    """
     if unknown := sorted(set(machines.split(",")) - set(MACHINES)):
         raise typer.BadParameter(f"no machine {', '.join(unknown)}; there are {', '.join(MACHINES)}")
     try:
         compiler = Compiler()
     except UserError as error:
         sys.exit(str(error))
+    if whole:
+        _write_whole(compare_whole(machines.partition(",")[0], track(whole, "whole programs"), compiler.text), out)
+        compiler.close()
+        return
     programs = names()
     frames = {machine: compare(machine, track(programs, machine), compiler.text) for machine in machines.split(",")}
     flops = {machine: ratios(machine, track(programs, f"{machine}, flops"), compiler.text) for machine in frames}

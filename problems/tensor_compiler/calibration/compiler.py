@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -18,6 +20,9 @@ from bbo_suite.files.cache import cache_folder
 
 TIMEOUT = 600.0
 """Seconds that one program may take to compile."""
+
+_SHARDING = re.compile(r", sharding=\{(?:[^{}]|\{[^{}]*\})*\}")
+"""One core runs the whole program."""
 
 # The settings describe one chip, so none is searched for; several processes may load the compiler.
 ENVIRONMENT = {
@@ -50,10 +55,14 @@ class Compiler:
     def text(self, name: str, machine: str) -> str:
         """Return the scheduled HLO text of a program; its first line holds the totals, as a comment.
 
+        Args:
+          name: of a program of the catalogue, or the path of a file of HLO text.
+          machine: one of `TOPOLOGIES`.
+
         Raises:
           RuntimeError: it cannot be compiled, as the compiler says.
         """
-        path = self._cache / machine / f"{name}.hlo.gz"
+        path = self._cache / machine / f"{_key(name)}.hlo.gz"
         failed = path.with_suffix(".error")
         if failed.exists():
             raise RuntimeError(failed.read_text())
@@ -94,6 +103,14 @@ class Compiler:
         return self._child
 
 
+def _key(name: str) -> str:
+    """Return the name under which a result is kept: a file's has its content."""
+    file = Path(name)
+    if not file.is_file():
+        return name
+    return f"{file.name.partition('.hlo')[0]}-{hashlib.sha256(file.read_bytes()).hexdigest()[:16]}"
+
+
 def device_of(machine: str) -> Any:  # noqa: ANN401 - a sharding of JAX
     """Return one core of a machine, as the place of a program's arrays."""
     from jax.experimental import topologies
@@ -121,10 +138,24 @@ def compiled(
 
 
 def of_catalogue(name: str, machine: str) -> tuple[str, dict[str, float]]:
-    """Return what `compiled` does for a program of the catalogue."""
+    """Return what `compiled` does for a program of the catalogue, or for a file of HLO text, without totals."""
     from .programs import program
 
-    return compiled(*program(name), machine)
+    return (_of_file(Path(name), machine), {}) if Path(name).is_file() else compiled(*program(name), machine)
+
+
+def _of_file(path: Path, machine: str) -> str:
+    from jax._src.interpreters import mlir
+    from jaxlib import _jax
+
+    from ..hlo import reader, xla
+
+    text = _SHARDING.sub("", reader.read_text(path))
+    with mlir.make_ir_context():
+        module = mlir.ir.Module.parse(xla.stablehlo(text))
+    (device,) = device_of(machine).device_set
+    done = device.client.compile(module, _jax.DeviceList((device,)), _jax.CompileOptions())
+    return str(done.hlo_modules()[0].to_string())
 
 
 def answer(compile: Callable[[str, str], tuple[str, dict[str, float]]]) -> None:

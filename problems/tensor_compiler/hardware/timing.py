@@ -237,7 +237,7 @@ def candidate_tiles(kernel: NDArray, tiles: NDArray) -> None:
 def choose_tile(analytical: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags: NDArray) -> None:
     """Write the tile and the order that are best of a few by the analytical model; the other flags stay.
 
-    A tile that does not fit has to be shrunk.
+    A tile of a loop that does not fit has to be shrunk.
 
     Args:
       analytical: the machine of the analytical model.
@@ -246,9 +246,10 @@ def choose_tile(analytical: NDArray, kernel: NDArray, tiles: NDArray, tile: NDAr
       tile: `(3,)`, written.
       flags: `(6,)`, its order written.
     """
-    chosen = (
-        _for_product(analytical, kernel, tiles, flags) if kernel[Kernel.GROUPS] > 0 else _for_loop(analytical, kernel)
-    )
+    if kernel[Kernel.GROUPS] > 0:
+        _for_product(analytical, kernel, tiles, tile, flags)
+        return
+    chosen = _for_loop(analytical, kernel)
     for axis in range(3):
         tile[axis] = tiles[chosen, axis]
 
@@ -266,19 +267,33 @@ def _for_loop(analytical: NDArray, kernel: NDArray) -> int:
 
 
 @compiled(runtime=False)
-def _for_product(analytical: NDArray, kernel: NDArray, tiles: NDArray, flags: NDArray) -> int:
-    """Return the number of the best tile and write its order: the operand that costs more to read again stays."""
-    best, chosen, order = math.inf, 0, 0.0
-    left, right = kernel[Kernel.READ_LEFT], kernel[Kernel.READ_RIGHT]
+def _for_product(analytical: NDArray, kernel: NDArray, tiles: NDArray, tile: NDArray, flags: NDArray) -> None:
+    """Write the best tile, each shrunk until it fits, and its order."""
+    best, rows, columns, depth, order = math.inf, 0.0, 0.0, 0.0, 0.0
     for choice in range(4):
-        down = kernel[Kernel.ROWS] / tiles[choice, ProductAxis.ROWS]
-        across = kernel[Kernel.COLUMNS] / tiles[choice, ProductAxis.COLUMNS]
-        flags[Flag.ORDER] = 1.0 if left * (across - 1) > right * (down - 1) else 0.0
-        cycles = kernel_cycles(analytical, kernel, tiles[choice], flags)
+        if choice % 2 == 1 and tiles[choice, ProductAxis.ROWS] == tiles[choice - 1, ProductAxis.ROWS]:
+            continue
+        if choice > 1 and tiles[choice, ProductAxis.COLUMNS] == tiles[choice - 2, ProductAxis.COLUMNS]:
+            continue
+        cycles = _try_product(analytical, kernel, tiles[choice], tile, flags)
         if cycles < best:
-            best, chosen, order = cycles, choice, flags[Flag.ORDER]
+            best, order = cycles, flags[Flag.ORDER]
+            rows, columns, depth = tile[ProductAxis.ROWS], tile[ProductAxis.COLUMNS], tile[ProductAxis.DEPTH]
+    tile[ProductAxis.ROWS], tile[ProductAxis.COLUMNS], tile[ProductAxis.DEPTH] = rows, columns, depth
     flags[Flag.ORDER] = order
-    return chosen
+
+
+@compiled(runtime=False)
+def _try_product(analytical: NDArray, kernel: NDArray, wanted: NDArray, tile: NDArray, flags: NDArray) -> float:
+    """Write a tile, shrunk until it fits, and its order: what costs more to read again stays; return the cycles."""
+    for axis in range(3):
+        tile[axis] = wanted[axis]
+    down = kernel[Kernel.ROWS] / tile[ProductAxis.ROWS]
+    across = kernel[Kernel.COLUMNS] / tile[ProductAxis.COLUMNS]
+    again = kernel[Kernel.READ_LEFT] * (across - 1) > kernel[Kernel.READ_RIGHT] * (down - 1)
+    flags[Flag.ORDER] = 1.0 if again else 0.0
+    cycles = kernel_cycles(analytical, kernel, tile, flags)
+    return cycles if cycles < math.inf else shrink_tile(analytical, kernel, tile, flags)
 
 
 @compiled(runtime=False)

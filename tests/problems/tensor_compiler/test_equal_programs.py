@@ -2,8 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import bbo_suite
 from bbo_problems.tensor_compiler.hlo import reader, xla
 from bbo_suite.registry import Registry
 from bbo_suite.supervised import Answer
@@ -118,14 +120,22 @@ PAIRS = {
 
 
 @pytest.fixture
-def cost(tmp_path, monkeypatch):
+def problem(tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "ask_xla", lambda what, *given: Answer(getattr(xla, what)(*given)))
 
     def of(function, arguments):
         path = tmp_path / "f.hlo"
         path.write_text(jax.jit(function).lower(*arguments).compiler_ir("hlo").as_hlo_text())
-        problem = Registry().problem(f"joint:{path}")
-        return problem.evaluate(problem.default_row()[None]).values[0]
+        return Registry().problem(f"joint:{path}")
+
+    return of
+
+
+@pytest.fixture
+def cost(problem):
+    def of(function, arguments):
+        loaded = problem(function, arguments)
+        return loaded.evaluate(loaded.default_row()[None]).values[0]
 
     return of
 
@@ -149,3 +159,14 @@ def test_the_order_of_a_stack_does_not_matter(cost):
             stored[place] = size
         costs.append(cost(lambda x, stack, order=order: scanned(x, stack.transpose(order)), (X, array(*stored))))
     assert costs == pytest.approx([costs[0]] * 3, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["attention turned", "norm", "gradient of einsum"])
+def test_a_search_gains_the_same_on_two_ways_to_write_a_program(name, problem):
+    one, other, *arguments = PAIRS[name]
+    gains = []
+    for function in (one, other):
+        loaded = problem(function, arguments)
+        found = np.concatenate([batch.values for batch in bbo_suite.search("graybox", loaded, budget=200)])
+        gains.append(loaded.evaluate(loaded.default_row()[None]).values[0] / found.min() - 1)
+    assert gains[0] == pytest.approx(gains[1], abs=0.01)

@@ -3,8 +3,8 @@
 import os
 import time
 
+from bbo_problems.tensor_compiler.calibration.estimates import Estimates
 from bbo_problems.xla_tpu.decisions import Decisions, Description, Value
-from bbo_problems.xla_tpu.estimates import Estimates
 from bbo_problems.xla_tpu.worker import DESCRIBE, ESTIMATE, cost_and_remark, parts_of
 from bbo_suite.supervised import PARTS
 

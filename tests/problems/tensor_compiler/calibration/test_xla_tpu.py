@@ -14,6 +14,7 @@ from bbo_problems.tensor_compiler.calibration.comparison import counts, half
 from bbo_problems.tensor_compiler.calibration.compiler import Compiler
 from bbo_problems.tensor_compiler.calibration.flops import counted, ratios
 from bbo_problems.tensor_compiler.calibration.kernels import KINDS, Buffer, kernels, row
+from bbo_problems.tensor_compiler.calibration.whole import compare_whole
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_suite import UserError
 
@@ -146,6 +147,30 @@ def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path)
     summary = pd.read_csv(tmp_path / "summary.csv").set_index(["half", "kind"])
     assert summary.loc[("report", "all"), "median error"] == 0
     assert summary.loc[("fit", "all"), "median error"] == 1
+
+
+def test_whole_programs_are_compared_by_time_and_by_data_that_is_only_moved(tmp_path: Path) -> None:
+    file, other = tmp_path / "small.hlo", tmp_path / "refused.hlo"
+    file.write_text(
+        "HloModule m, is_scheduled=true\n\nENTRY e {\n  p = f32[256,1024]{1,0} parameter(0)\n"
+        "  r = f32[256,1024]{1,0} reverse(p), dimensions={0}\n  n = f32[256,1024]{1,0} negate(p)\n"
+        "  ROOT t = (f32[256,1024]{1,0}, f32[256,1024]{1,0}) tuple(r, n)\n}\n"
+    )
+    other.write_text(file.read_text())
+
+    def text(name: str, machine: str) -> str:
+        if name != str(file):
+            raise RuntimeError("too large")
+        return TEXT
+
+    programs, slow = compare_whole("v5e", [str(file), str(other)], text)
+    assert programs["program"].tolist() == ["small", "refused"]
+    assert programs["moved"].tolist() == [2 * 256 * 1024 * 4] * 2 and programs["movers"].tolist() == [1, 1]
+    assert programs["xla moved"][0] == (256 * 1024 + 1000 * 256) * 4 and programs["xla movers"][0] == 1
+    assert 15_000 < programs["xla seconds"][0] * 1.5e9 < 25_000  # 5,000 + 7,000 + 3,000, and two kernels by their bytes
+    assert programs["xla fetching"][0] == 0  # it has no copy in the background
+    assert programs["xla seconds"].isna().tolist() == [False, True]
+    assert (programs["roofline"] > 0.3).all() and slow.empty
 
 
 def test_without_libtpu_one_sentence_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,19 @@ def test_the_default_tile_is_legal_and_near_the_best_that_the_analytical_model_k
     assert best <= chosen < 1.15 * best
 
 
+@pytest.mark.parametrize("columns", [1024, 2560, 8192])
+def test_a_product_whose_windows_are_too_large_is_cut_in_depth_and_takes_little_more_than_the_matrix_unit(
+    columns: int,
+) -> None:
+    """XLA:TPU estimates 1.05 to 1.11 times what the matrix unit takes."""
+    kernel = product(8192, columns, 4096)
+    kernel[Kernel.READ_LEFT] *= 2  # two arrays are combined in front of the product
+    kernel[Kernel.WORK_LEFT] = 9 * 8192 * 4096
+    chosen = compile_kernels(kernel[None], np.ones(1), MACHINE).chosen[0]
+    cycles = kernel_cycles(HARDWARE, kernel, chosen[:3].copy(), chosen[3:].copy())
+    assert 1 < cycles / (2 * 8192 * columns * 4096 / MACHINE.matrix) < 1.25
+
+
 def test_a_small_result_of_large_operands_has_a_finite_time_although_no_tile_fits() -> None:
     kernel = loop(1, 1, 1)
     kernel[Kernel.READ] = 1e9

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from bbo_suite.supervised import PartRow
 
-from ..tensor_compiler.calibration.flops import operations
-from ..tensor_compiler.calibration.kernels import ENDLESS, PLACEHOLDER, Buffer, buffers_of, window_of
-from ..tensor_compiler.graph.trips import starts, steps, trip_count
-from ..tensor_compiler.hardware.machine import Machine
-from ..tensor_compiler.hlo import reader as hlo
-from ..tensor_compiler.hlo.module import Computation, Instruction, Module, Shape
+from ..graph.trips import starts, steps, trip_count
+from ..hardware.machine import Machine
+from ..hlo import reader as hlo
+from ..hlo.module import Computation, Instruction, Module, Shape
+from .flops import operations
+from .kernels import ENDLESS, PLACEHOLDER, Buffer, buffers_of, window_of
 
 _SLICES = ("dynamic-slice", "gather", "slice")
 _UPDATES = {"dynamic-update-slice": 1, "scatter": 2}
@@ -132,7 +132,7 @@ class Estimates:
 
 def estimates(text: str, machine: Machine, memory: float) -> Estimates:
     """Return the estimates of a scheduled program in HLO text; `memory` is the compiler's own figure."""
-    schedule = _Schedule(text, machine)
+    schedule = Schedule(text, machine)
     walked = list(schedule.walk(schedule.module.entry, 1))
     costs = [(trips, *schedule.costs(c, i)) for trips, c, i in walked]
     cycles, kernels, main = (sum(cost[0] * cost[i] for cost in costs) for i in (1, 2, 3))
@@ -148,10 +148,12 @@ def _extents(shape: Shape) -> str:
     return ",".join(map(_extents, shape.elements)) if shape.elements else f"{shape.dtype}{list(shape.dims)}"
 
 
-class _Schedule:
+class Schedule:
+    """A scheduled program in HLO text, and the machine whose peaks count."""
+
     def __init__(self, text: str, machine: Machine) -> None:
         self.module = hlo.parse(text, "scheduled HLO")
-        self._buffers, self._machine, self.unknown_loops = buffers_of(text), machine, 0
+        self.buffers, self._machine, self.unknown_loops = buffers_of(text), machine, 0
 
     def walk(self, name: str, trips: int) -> Iterator[tuple[int, Computation, Instruction]]:
         """Yield every instruction that runs: how often, its computation, and the instruction."""
@@ -175,7 +177,7 @@ class _Schedule:
 
     def costs(self, computation: Computation, instruction: Instruction) -> tuple[float, float, float]:
         """Return the estimated cycles, those of the roofline, and those of main memory."""
-        main, chip = traffic(self.module, computation, instruction, self._buffers)
+        main, chip = traffic(self.module, computation, instruction, self.buffers)
         main, chip = main / self._machine.memory, chip / self._machine.memory
         if instruction.opcode.endswith("-start"):
             return 0.0, 0.0, main

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from bbo_problems.tensor_compiler.calibration.estimates import CHIP, estimates
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES, one_core
-from bbo_problems.xla_tpu.estimates import CHIP, estimates
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
