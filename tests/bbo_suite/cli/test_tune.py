@@ -29,6 +29,7 @@ def work(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_helps_is_found_named_stored_and_confirmed(suite, work):
     done = suite(*TUNE)
     assert done.code == 0, done.err
@@ -93,6 +94,7 @@ def test_a_mistake_is_one_sentence_and_leaves_no_study(suite, work, arguments, w
     assert not any((work / "results").glob("*"))
 
 
+@pytest.mark.slow
 def test_another_build_does_not_continue_a_study(suite, work):
     assert suite(*TUNE[:6], 4, *TUNE[7:]).code == 0
     refused = suite("tune", "--run", "sh work.sh {flags} other", *TUNE[3:])
