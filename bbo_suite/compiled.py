@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from llvmlite import ir
 from numba import cfunc, njit, typeof, types
 from numba.core import ccallback, dispatcher
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -112,10 +113,22 @@ def _is_whole(file: Path) -> bool:
 
 
 class _Cache(FunctionCache):
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], suffix: str = "") -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
+        self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base + suffix, stamp)
+
+
+class _Function(CPUDispatcher):
+    """A function that compiled code calls as it is, and Python by a twin that unpacks Python's objects.
+
+    Few functions are called from Python, and to compile the unpacking of a tuple of many arrays takes long.
+    """
+
+    twin: Any
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:  # noqa: ANN401 - of any function
+        return self.twin(*arguments, **keywords)
 
 
 class Compiler:
@@ -141,22 +154,28 @@ class Compiler:
           inline: False for large functions that take handles, not arrays; each is then compiled once only.
         """
         settings: dict[str, Any] = {"nogil": True, "_nrt": runtime, "forceinline": inline and not runtime}
-        return lambda function: self._compiled(njit, settings, function)
+        return lambda function: self._function(settings, function)
 
     def callback(self, signature: Any) -> Callable[[Callable[..., Any]], Any]:  # noqa: ANN401 - numba has no types
         """Return a decorator for functions that compiled code calls by their address; they must not allocate."""
         return lambda function: self._compiled(lambda **settings: cfunc(signature, **settings), {}, function)
 
-    def _compiled(self, decorator: Any, settings: dict[str, Any], function: Callable[..., Any]) -> Any:  # noqa: ANN401
-        with self._cache():
+    def _function(self, settings: dict[str, Any], function: Callable[..., Any]) -> Any:  # noqa: ANN401
+        made = self._compiled(njit, settings | {"no_cpython_wrapper": True}, function, "-inner")
+        made.__class__ = _Function
+        made.twin = self._compiled(njit, settings, function)
+        return made
+
+    def _compiled(self, decorator: Any, settings: dict[str, Any], function: Any, suffix: str = "") -> Any:  # noqa: ANN401
+        with self._cache(suffix):
             return decorator(cache=self.folder is not None, error_model="numpy", **settings)(function)
 
     @contextmanager
-    def _cache(self) -> Iterator[None]:
+    def _cache(self, suffix: str) -> Iterator[None]:
         before = _CONFIG.CACHE_DIR
         _CONFIG.CACHE_DIR = str(self.folder or before)
         for module in _DECORATORS:
-            module.FunctionCache = _Cache
+            module.FunctionCache = partial(_Cache, suffix=suffix)
         try:
             yield
         finally:

@@ -26,7 +26,7 @@ TRIALS = 100
 """Of equal programs, with one and with two busy cores."""
 PROGRAMS = (*names()[::3], *large_names()[::2])
 """Every third small program and every second large one."""
-AGAIN, RUNS = ("lexer", "vm"), 5
+AGAIN, RUNS = ("base64", "matrix"), 5
 _SECONDS = 6.0
 """Limit of a comparison of equal programs."""
 _LEAST = 0.02

@@ -91,3 +91,12 @@ def test_damaged_code_is_compiled_again_and_replaced(tmp_path, monkeypatch, dama
         assert hashlib.sha256(content).digest() == end
         stamp = file.stat().st_mtime_ns
         assert results() == (6, 6.0) and file.stat().st_mtime_ns == stamp  # now it is read
+
+
+def test_only_what_python_calls_unpacks_its_objects(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    compiled = Compiler(Path(__file__))
+    double = compiled()(twice)
+    four_times = compiled()(lambda number: double(double(number)))
+    assert four_times(3) == 12 and four_times.twin.signatures and not double.twin.signatures
+    assert double(x=5.0) == 10 and len(double.twin.signatures) == 1

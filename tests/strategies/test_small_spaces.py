@@ -14,7 +14,9 @@ BATCHES = [
     ("annealing", 100),
     ("local", 1),
     ("local", 100),
+    ("mbo", 1),
     ("mbo", 20),
+    ("mbo", 64),
     ("portfolio", 20),
     ("evolution", 7),
 ]

@@ -114,7 +114,7 @@ def test_list_and_show(suite, toy):
     text = suite("list", *toy).out
     assert "Uniform candidates." in text and "toy/large" not in text
     assert re.search(r"toy +│ +2 +│ +Counts the parameters", text)
-    assert len(text.splitlines()) < 50
+    assert len(text.splitlines()) < 60
     assert suite("list", "toy/LAR", *toy).out.splitlines()[1:] == ["toy/large"]
     assert [item["id"] for item in json.loads(suite("list", "toy", *toy, "--json").out)] == ["toy/small", "toy/large"]
     assert "did you mean 'fusion'?" in suite("list", "fusoin").err

@@ -66,8 +66,9 @@ def whole(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
-@pytest.mark.parametrize("group", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("group", [False, True])
 def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, whole, jobs, group):
     more = ("--repeats", "2", "--jobs", str(jobs))
     process = start(tmp_path, toy, *more)

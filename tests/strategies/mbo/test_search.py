@@ -170,13 +170,6 @@ def test_nine_of_ten_candidates_may_fail():
     assert np.isinf(values).mean() > 0.5 and values.min() < values[0]
 
 
-@pytest.mark.parametrize("batch", [pytest.param(1, marks=pytest.mark.slow), 64])
-def test_a_small_space_is_covered_completely(batch):
-    space, cost = separable(7, 1)
-    rows, _ = search(space, cost, 1000, batch, generations=2)
-    assert len(rows) == 128 and unique(rows)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("make, budget", [(lambda: separable(60, 0), 300), (lambda: mixed(12, 0), 300)])
 def test_beats_random_search(make, budget):

@@ -93,9 +93,8 @@ TRAINED = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "transformer" else pytest.mark.slow) for name in TRAINED]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAINED)
 def test_training_lowers_the_loss_and_keeps_every_shape(name, monkeypatch):
     case = TRAINED[name]
     if case.module:
