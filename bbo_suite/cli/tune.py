@@ -17,6 +17,7 @@ import typer
 
 from ..core.quantities import cost, effect
 from ..errors import UserError
+from ..files.names import plain
 from .app import INTERRUPTED, AsJson, Plugins, Quiet, Results, app, count_option, json_line, seconds_option
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def tune(
 
     text = _toml(build, run, inputs or [], goal, check, space, wall)
     settings = f"{text}|{strategy}|{budget}|{seed}|{max_seconds}".encode()
-    name = study or f"tune-{Path.cwd().name.lstrip('-.')[:40]}-{hashlib.sha256(settings).hexdigest()[:6]}"
+    name = study or f"tune-{plain(Path.cwd().name)[:40]}-{hashlib.sha256(settings).hexdigest()[:6]}"
     registry = Registry(tuple(plugin or ()))
     with reserved(True):
         with _stored(results / name / _FILE, text) as file:

@@ -20,7 +20,7 @@ from ..core.level import LEVEL, Level
 from ..core.problem import Status
 from ..errors import UserError
 from ..files.locks import acquired
-from ..files.names import folder_name
+from ..files.names import folder_name, plain
 from ..files.writing import disk_errors
 from ..registry import Registry
 from ..runs.study_plan import check_name
@@ -60,7 +60,7 @@ class Import:
     def path(self) -> Path:
         """The study's folder."""
         stem = self.file.name.removesuffix(".gz").rpartition(".")[0] or self.file.name
-        name = self.study or re.sub(r"[^\w.@+-]+", "-", stem).strip("-.") or "imported"
+        name = self.study or plain(stem) or "imported"
         check_name(name)
         return self.results / name
 

@@ -95,14 +95,18 @@ class Best:
 
     @property
     def better(self) -> str:
-        """Which baseline, or the default, costs less than the candidate, as a sentence; empty if none does."""
+        """Which baseline, or the default, costs less than the candidate, as a sentence; empty if none does.
+
+        If the default is what is left, a baseline must be better by more than the noise.
+        """
         speedup = self.minimal_again.speedup if self.minimal_again else self.speedup
         if self.run is None or not speedup:
             return ""
         default, unit = float(self.run.head["default"]), self.run.head["unit"]
         known = {"the default": default} | dict(self.run.head.get(BASELINES) or {})
         name = min(known, key=lambda each: known[each])
-        if known[name] >= default / speedup * (1 - 1e-9):
+        is_default = self.minimal is not None and not self.minimal.needed
+        if known[name] >= default / speedup * (1 - (self.minimal.noise if self.minimal and is_default else 1e-9)):
             return ""
         gain = f", {effect(default / known[name], unit)}" if 0 < known[name] < default else ""
         return f"{name} is better: {cost(known[name], unit)}{gain}; use that, not what was found"

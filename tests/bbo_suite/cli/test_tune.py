@@ -69,6 +69,17 @@ def test_two_builds_are_compared_by_size(suite, work):
     assert (done.code, done.out) == (0, "against the default: smaller by 16.67 %\n")
 
 
+def test_a_folder_of_any_name_names_the_study(suite, tmp_path, monkeypatch):
+    folder = tmp_path / "my prögram"
+    folder.mkdir()
+    (folder / "a").write_bytes(b"x" * 100)
+    (folder / "space.toml").write_text("[space]\nbytes = ['', 'yy']\n")
+    monkeypatch.chdir(folder)
+    build = "sh -c 'cp a {out}; printf %s {bytes} >> {out}'"
+    done = suite("tune", build, "--goal", "size", "--space", "space.toml", "--budget", "2", "--quiet")
+    assert done.code == 0 and [path.name[:15] for path in folder.glob("results/*")] == ["tune-my-pr-gram"], done
+
+
 MISTAKES = [
     (("tune", "--run", "sh work.sh"), "ready is missing"),
     (("tune", "cp work.sh {out}"), "only goal"),

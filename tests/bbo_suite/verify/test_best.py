@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bbo_suite import figures
@@ -12,6 +14,8 @@ from bbo_suite.report import read_study
 from bbo_suite.report.findings import findings
 from bbo_suite.store.remeasured import finalists
 from bbo_suite.store.rows import read_rows
+from bbo_suite.verify.best import Best
+from bbo_suite.verify.minimal import Minimal
 from bbo_suite.verify.remeasure import REPEATS
 
 FAILING = """
@@ -203,3 +207,11 @@ def test_what_a_baseline_beats_is_not_recommended(suite, tmp_path):
     first, second = printed(suite(*seen, "--json"))
     assert (first["paste"], second["paste"], second["better"]) == (None, "-fx=49", None)
     assert first["better"].startswith("-O3 is better")
+
+
+@pytest.mark.parametrize(("level", "words"), [(0.998, ""), (0.9, "-O2 is better")])
+def test_where_only_the_default_is_left_a_baseline_must_beat_the_noise(level, words):
+    head = {"default": 1.0, "unit": "times the default", "baselines": {"-O2": level}}
+    run, row, left = SimpleNamespace(head=head), SimpleNamespace(value=1.0), Minimal(np.zeros(1, int), 3, (), 9, 0.01)
+    best = Best("command:a.toml", 1, 60, run=run, row=row, cost=1.0, minimal=left)
+    assert best.better.startswith(words) and bool(best.better) == bool(words)
