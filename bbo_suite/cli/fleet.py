@@ -26,7 +26,8 @@ def fleet(
     policy: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ID", help="A policy: what is tuned each day, and how. May be repeated. Default: all quick."
+            metavar="ID",
+            help="A policy: what is tuned each day, and how. May be repeated. Default: all that are quick.",
         ),
     ] = None,
     budget: Annotated[

@@ -105,8 +105,8 @@ class Best:
         default, unit = float(self.run.head["default"]), self.run.head["unit"]
         known = {"the default": default} | dict(self.run.head.get(BASELINES) or {})
         name = min(known, key=lambda each: known[each])
-        is_default = self.minimal is not None and not self.minimal.needed
-        if known[name] >= default / speedup * (1 - (self.minimal.noise if self.minimal and is_default else 1e-9)):
+        noise = self.minimal.noise if self.minimal and not self.minimal.needed else 1e-9
+        if known[name] >= default / speedup * (1 - noise):
             return ""
         gain = f", {effect(default / known[name], unit)}" if 0 < known[name] < default else ""
         return f"{name} is better: {cost(known[name], unit)}{gain}; use that, not what was found"

@@ -80,10 +80,7 @@ class Flattener:
             raise UserError(f"it has more than {LARGEST_INLINED:,} instructions after inlining; take a part of it")
         computation = self.module.computations[self.module.entry]
         own = [each for each in computation.instructions if each.opcode == "parameter"]
-        taken = {each.parameter_number or 0: self._sources(each.name, each.opcode, each.shape, [], 1.0) for each in own}
-        for each in own:
-            for node in leaves(taken[each.parameter_number or 0]):
-                self.nodes[node].source = each
+        taken = {each.parameter_number or 0: self._operation(each, [], 1.0) for each in own}
         result = self._walk(computation, taken, 1.0, 0)
         self._fix_layouts([taken[number] for number in sorted(taken)], self.module.parameters)
         self._mark_output(result)
