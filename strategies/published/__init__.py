@@ -21,6 +21,7 @@ PRESETS: Mapping[str, str] = {
     "flextensor": "learned_direction:FlexTensor",
     "halide": "enumeration:Halide",
     "ils-px": "iterated_local_search:IlsPx",
+    "lfbo": "lfbo:Lfbo",
     "pet": "enumeration:Pet",
     "taso": "enumeration:Taso",
     "tensor-comprehensions": "genetic:TensorComprehensions",
