@@ -193,8 +193,8 @@ def _is_on_chip(a: int, g: int, host: int, state: FusionState) -> bool:
         if k == a:
             return True
         for i in range(min(state.tally[k, Tally.OPERANDS], MOST_READ)):
-            if state.read[k, i] == a:
-                if state.streamed[k, i] >= 0:
+            if state.read[k, i] <= a:
+                if state.read[k, i] == a and state.streamed[k, i] >= 0:
                     return True
                 break
         k = _following(k, host, g, state)
