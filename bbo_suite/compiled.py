@@ -13,16 +13,17 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import cfunc, njit, typeof, types
-from numba.core import ccallback, dispatcher
+from numba.core import ccallback, compiler, dispatcher
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -113,14 +114,48 @@ def _is_whole(file: Path) -> bool:
 
 
 class _Cache(FunctionCache):
-    def __init__(self, function: Callable[..., Any], suffix: str = "") -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
-        self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base + suffix, stamp)
+        self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
+
+
+class _Contained(JITCodeLibrary):
+    """The code of a function that other compiled code contains: it needs no machine code of its own.
+
+    Numba would optimise and translate each function again at every level of calls, which took two fifths of the time.
+    """
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager(
+            loop_vectorize=False, slp_vectorize=False, opt=self._codegen._opt_level, cost="cheap"
+        )
+        passes.run(self._final_module, builder)
+
+    def _finalize_final_module(self) -> None:
+        """Define the function's environment only, which Numba then fills in."""
+        self._finalize_dynamic_globals()
+        names = [each.name for each in self._final_module.global_variables if each.name.startswith("_ZN08NumbaEnv")]
+        lines = [
+            str(self._codegen._create_empty_module(self.name)),
+            *(f'@"{name}" = common global ptr null' for name in names),
+        ]
+        self._codegen._add_module(binding.parse_assembly("\n".join(lines)))
+        self._codegen._engine.finalize_object()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+class _InnerCompiler(compiler.Compiler):
+    def __init__(self, typing: Any, target: Any, library: None, *rest: Any) -> None:  # noqa: ANN401
+        super().__init__(typing, target, _Contained(target.codegen(), "inner"), *rest)
 
 
 class _Function(CPUDispatcher):
-    """A function that compiled code calls as it is, and Python by a twin that unpacks Python's objects.
+    """A function that compiled code contains, and that Python calls by a twin that unpacks Python's objects.
 
     Few functions are called from Python, and to compile the unpacking of a tuple of many arrays takes long.
     """
@@ -161,21 +196,22 @@ class Compiler:
         return lambda function: self._compiled(lambda **settings: cfunc(signature, **settings), {}, function)
 
     def _function(self, settings: dict[str, Any], function: Callable[..., Any]) -> Any:  # noqa: ANN401
-        made = self._compiled(njit, settings | {"no_cpython_wrapper": True}, function, "-inner")
+        inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _InnerCompiler}
+        made = _njit(error_model="numpy", **settings, **inner)(function)
         made.__class__ = _Function
         made.twin = self._compiled(njit, settings, function)
         return made
 
-    def _compiled(self, decorator: Any, settings: dict[str, Any], function: Any, suffix: str = "") -> Any:  # noqa: ANN401
-        with self._cache(suffix):
+    def _compiled(self, decorator: Any, settings: dict[str, Any], function: Any) -> Any:  # noqa: ANN401
+        with self._cache():
             return decorator(cache=self.folder is not None, error_model="numpy", **settings)(function)
 
     @contextmanager
-    def _cache(self, suffix: str) -> Iterator[None]:
+    def _cache(self) -> Iterator[None]:
         before = _CONFIG.CACHE_DIR
         _CONFIG.CACHE_DIR = str(self.folder or before)
         for module in _DECORATORS:
-            module.FunctionCache = partial(_Cache, suffix=suffix)
+            module.FunctionCache = _Cache
         try:
             yield
         finally:

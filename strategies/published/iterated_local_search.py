@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator as Steps
+from collections.abc import Generator as Search
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import Level, Task, option
 
 from ..graphs import differing, pairs
-from .planned import Planned, SingleChanges, lacking
-
-Measured = tuple[NDArray, NDArray[np.float64]]
-Search = Steps[NDArray, Measured, Measured]
-"""Yields `(n, d)` candidates, is sent them with their `(n,)` costs, and returns one row with its cost."""
+from .planned import Climb, Measured, SingleChanges, Stepwise, best_of, lacking
 
 _ATTEMPTS = 100
 
@@ -29,7 +25,7 @@ class IlsPxOptions:
     kick: int = option(10, "parameters that a kick changes (ours)", low=1, high=10_000)
 
 
-class IlsPx(Planned):
+class IlsPx(Stepwise):
     """Iterated local search with partition crossover, in the style of Whitley's line of work (Whitley et al. 2009).
 
     Reproduced, from the papers: climb by single changes; kick a few parameters; climb again, and try only parameters
@@ -52,24 +48,9 @@ class IlsPx(Planned):
         self._pairs = pairs(task.structure.starts, task.structure.neighbours)
         super().__init__(task, budget, rng, options)
         self._changes = SingleChanges(task.space)
-        self._search: Steps[NDArray, Measured, None] | None = None
-        self._measured: Measured = (self._left[:0], np.empty(0))
 
-    def plan(self) -> NDArray:
-        """Return what the search measures next; none when every candidate was proposed."""
-        try:
-            if self._search is None:
-                self._search = self._steps(*self._measured)
-                return next(self._search)
-            return self._search.send(self._measured)
-        except StopIteration:
-            return self._measured[0][:0]
-
-    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Keep the costs for the search."""
-        self._measured = configs, values
-
-    def _steps(self, rows: NDArray, costs: NDArray[np.float64]) -> Steps[NDArray, Measured, None]:
+    def steps(self, rows: NDArray, costs: NDArray[np.float64]) -> Search[NDArray, Measured, None]:
+        """Climb, then kick, climb again and cross, until every candidate was proposed."""
         best = yield from self._climb((rows[:1], costs[:1]), self.moves.movable)
         while len(kicked := self._kicked(best[0])):
             state = yield kicked
@@ -84,14 +65,14 @@ class IlsPx(Planned):
                 return kicked
         return self.random(1)
 
-    def _climb(self, state: Measured, columns: NDArray[np.int64]) -> Search:
+    def _climb(self, state: Measured, columns: NDArray[np.int64]) -> Climb:
         """Set one parameter after another to its best value, until no change of those that may gain does."""
         waiting = dict.fromkeys(self.rng.permutation(columns).tolist())
         while waiting:
             column = next(iter(waiting))
             del waiting[column]
             if len(children := self.new(self._changes.of(state[0][0], np.array([column])))):
-                better = _best(state, (yield children))
+                better = best_of(state, (yield children))
                 if better is not state:
                     changed = np.flatnonzero(better[0][0] != state[0][0])
                     waiting.update(dict.fromkeys(self.rng.permutation(self._near(changed)).tolist()))
@@ -104,27 +85,20 @@ class IlsPx(Planned):
         near = np.concatenate([columns, *(others[starts[i] : starts[i + 1]] for i in columns)])
         return np.intersect1d(near, self.moves.movable)
 
-    def cross(self, best: Measured, found: Measured) -> Search:
+    def cross(self, best: Measured, found: Measured) -> Climb:
         """Measure each component of the new optimum in the old one, then all that gain together."""
         labels = differing(*self._pairs, best[0][0] != found[0][0])
         masks = labels == np.arange(labels.max() + 1)[:, None]
-        winner = _best(best, found)
+        winner = best_of(best, found)
         if len(masks) > 1 and len(rows := self._mixtures(best[0], found[0], masks)):
             rows, costs = yield rows
-            winner, gains = _best(winner, (rows, costs)), rows[costs < best[1][0]]
+            winner, gains = best_of(winner, (rows, costs)), rows[costs < best[1][0]]
             mixed = np.where((gains != best[0]).any(axis=0), found[0], best[0])
             if len(mixed := self._mixtures(mixed, mixed, np.zeros((1, mixed.shape[1]), bool))):
-                winner = _best(winner, (yield mixed))
+                winner = best_of(winner, (yield mixed))
         return winner
 
     def _mixtures(self, best: NDArray, found: NDArray, masks: NDArray[np.bool_]) -> NDArray:
         """Return the new and allowed ones of the candidates that take some parameters from another."""
         rows = np.where(masks, found, best)
         return self.new(rows[self.task.space.allowed(rows)])
-
-
-def _best(state: Measured, measured: Measured) -> Measured:
-    """Return the cheapest measured row with its cost if it is cheaper than the state, else the state."""
-    rows, costs = measured
-    place = int(np.argmin(costs))
-    return (rows[place : place + 1], costs[place : place + 1]) if costs[place] < state[1][0] else state

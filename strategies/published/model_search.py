@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -19,7 +19,7 @@ from .planned import Planned
 
 compiled = compiled_for(__file__)
 
-_MOST, _GROWTH = 2000, 1.25
+_MOST = 2000
 _FEATURES = 30
 """The least number of parameters that a split chooses from."""
 
@@ -47,7 +47,10 @@ class Surrogate:
 
     Attributes:
       rows, costs: the last candidates that it learned from.
+      growth: by how much what is known has to grow before it is fitted again.
     """
+
+    growth: ClassVar[float] = 0.25
 
     def __init__(self, space: Space, target: Target, rng: Generator, fits: bool = True) -> None:
         self._target, self._rng, self._fits = target, rng, fits
@@ -68,7 +71,7 @@ class Surrogate:
         self.rows = np.concatenate([self.rows, configs])[-_MOST:]
         self.costs = np.concatenate([self.costs, values])[-_MOST:]
         self._new += len(values)
-        if self._fits and self._new >= (_GROWTH - 1) * self._known and np.isfinite(self.costs).any():
+        if self._fits and self._new >= self.growth * self._known and np.isfinite(self.costs).any():
             self._new, self._known = 0, len(self.costs)
             with one_thread():
                 self._fit(self.rows.astype(np.float32), self._target(self.costs))
@@ -106,6 +109,16 @@ class Surrogate:
             np.flatnonzero(changed != configs), changed.shape[1]
         )  # faster than nonzero in two dimensions
         return _leaves_after(self._trees, *self._readers, leaves.copy(), np.ascontiguousarray(changed), *places)
+
+    @property
+    def size(self) -> int:
+        """The number of trees."""
+        return len(self._trees.roots) if self._trees else 0
+
+    def leaf_of(self, configs: NDArray, trees: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the `(n,)` values of the leaves that candidates reach, each in a tree of its own."""
+        assert self._trees is not None
+        return _leaf_of(self._trees, np.ascontiguousarray(configs), trees)
 
     def scores(self, leaves: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the `(n,)` predictions of candidates that reach `(t, n)` leaves."""
@@ -238,6 +251,15 @@ def _leaves(trees: Trees, rows: NDArray) -> NDArray:
     for i in range(len(rows)):
         for k in range(len(trees.roots)):
             leaves[k, i] = _leaf(trees, trees.roots[k], rows[i])
+    return leaves
+
+
+@compiled()
+def _leaf_of(trees: Trees, rows: NDArray, numbers: NDArray) -> NDArray:
+    """Return the `(n,)` value of the leaf that candidate i reaches in tree `numbers[i]`."""
+    leaves = np.empty(len(rows))
+    for i in range(len(rows)):
+        leaves[i] = _leaf(trees, trees.roots[numbers[i]], rows[i])
     return leaves
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Generator as Search
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from numpy.typing import NDArray
 from bbo_suite import Kind, Moves, Space, Strategy, Task, UserError
 
 from ..archive import Archive
+
+Measured = tuple[NDArray, NDArray[np.float64]]
+Climb = Search[NDArray, Measured, Measured]
+"""Yields `(n, d)` candidates, is sent them with their `(n,)` costs, and returns one row with its cost."""
 
 
 class Planned(Strategy):
@@ -67,6 +72,40 @@ class Planned(Strategy):
     @abstractmethod
     def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn the `(n,)` costs of a plan's candidates, in its order; inf for those that failed."""
+
+
+class Stepwise(Planned):
+    """A search that is written as one generator, which yields its plans and is sent their costs."""
+
+    def __init__(self, task: Task, budget: int, rng: Generator, options: Any) -> None:  # noqa: ANN401 - its own Options
+        super().__init__(task, budget, rng, options)
+        self._search: Search[NDArray, Measured, None] | None = None
+        self._measured: Measured = (self._left[:0], np.empty(0))
+
+    def plan(self) -> NDArray:
+        """Return what the search measures next; none when it ends."""
+        try:
+            if self._search is None:
+                self._search = self.steps(*self._measured)
+                return next(self._search)
+            return self._search.send(self._measured)
+        except StopIteration:
+            return self._measured[0][:0]
+
+    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Keep the costs for the search."""
+        self._measured = configs, values
+
+    @abstractmethod
+    def steps(self, rows: NDArray, costs: NDArray[np.float64]) -> Search[NDArray, Measured, None]:
+        """Search, from the first plan and its costs on; what it yields is new and never empty."""
+
+
+def best_of(state: Measured, measured: Measured) -> Measured:
+    """Return the cheapest measured row with its cost if it is cheaper than the state, else the state."""
+    rows, costs = measured
+    place = int(np.argmin(costs))
+    return (rows[place : place + 1], costs[place : place + 1]) if costs[place] < state[1][0] else state
 
 
 def fitness(costs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ FAMILIES = {name: load() for name, load in REGISTRY.families().items()}
 SEVERAL = "several:ordering/train-40-a+ordering/train-40-b"
 QUICK = {
     *("ehrlich/32x32-a", "ordering/small-a", "ordering/once-50-a", "recorded/halide-blur", "recorded/tile-transformer"),
-    *("fusion/rnn", "tile/rnn", "llvm/bits", SEVERAL),
+    *("tile/rnn", "llvm/bits", SEVERAL),
 }
 """Cheap problems that stand for all in the default run."""
 

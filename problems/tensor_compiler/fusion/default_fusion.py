@@ -66,26 +66,32 @@ def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: Fu
     It then revises the plan with the costs of each producer under it, until nothing changes. The best plan by the
     machine of the data sheet wins; second-order effects are not used.
     """
-    plans.last[:] = 0
-    effective_costs(plans.last, graph, plans.costs)
-    plans.best[:] = 1  # if little is computed twice, fusing everything is hard to beat
-    state.config[:] = 1
+    state.config[:], plans.last[:] = 1, 1  # if little is computed twice, fusing everything is hard to beat
     sweep(graph, state)
-    best = _seconds(graph, analytical, state)
-    for revision in range(1 + _REVISIONS):
-        plans.before[:] = plans.last
-        decide(plans.last, graph, analytical, _BOLD if revision else _CAUTIOUS, plans.costs, state)
-        if revision and same(plans.last, plans.before):
+    best = np.inf
+    for plan in range(2 + _REVISIONS):
+        if plan == 1:
+            plans.last[:] = 0
+        if plan > 0:
+            _copy(plans.last, plans.before)
+            effective_costs(plans.last, graph, plans.costs)
+            decide(plans.last, graph, analytical, _BOLD if plan > 1 else _CAUTIOUS, plans.costs, state)
+        if plan > 1 and same(plans.last, plans.before):
             break
         seconds = _seconds(graph, analytical, state)
         if seconds < best:
             best = seconds
-            plans.best[:] = plans.last
-        effective_costs(plans.last, graph, plans.costs)
-    state.config[:] = plans.best
+            _copy(plans.last, plans.best)
+    _copy(plans.best, state.config)
     if not same(plans.best, plans.last):
         sweep(graph, state)
     state.counter[Counter.KNOWN] = Known.NOTHING  # kernels were timed by the analytical model
+
+
+@compiled(runtime=False)
+def _copy(source: NDArray, target: NDArray) -> None:
+    for i in range(len(source)):  # an assignment of an array takes seconds to compile
+        target[i] = source[i]
 
 
 @compiled(runtime=False)

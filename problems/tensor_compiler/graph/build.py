@@ -322,6 +322,8 @@ def _tiles(loops: NDArray[np.float64]) -> NDArray[np.float64]:
 def _fill_tiles(loops: NDArray, tiles: NDArray) -> None:
     kernel = np.zeros(KERNEL_WIDTH)
     for v in range(len(loops)):
-        kernel[Kernel.GROUPS : Kernel.SUMS] = loops[v, :PRODUCT_COLUMNS]
-        kernel[Kernel.OUTER : Kernel.SIZE] = loops[v, PRODUCT_COLUMNS:]
+        for column in range(PRODUCT_COLUMNS):  # an assignment of a slice takes seconds to compile
+            kernel[Kernel.GROUPS + column] = loops[v, column]
+        for column in range(PRODUCT_COLUMNS, loops.shape[1]):
+            kernel[Kernel.OUTER + column - PRODUCT_COLUMNS] = loops[v, column]
         candidate_tiles(kernel, tiles[v])

@@ -96,7 +96,8 @@ def _compile(
 ) -> None:
     tiles = np.empty((4, 3))
     for k in range(len(kernels)):
-        chosen[k, 3:] = flags
+        for flag in range(len(flags)):  # an assignment of an array takes seconds to compile
+            chosen[k, 3 + flag] = flags[flag]
         candidate_tiles(kernels[k], tiles)
         choose_tile(analytical, kernels[k], tiles, chosen[k, :3], chosen[k, 3:])
         if kernel_cycles(machine, kernels[k], chosen[k, :3], chosen[k, 3:]) == np.inf:

@@ -52,9 +52,9 @@ def test_what_helps_is_found_named_stored_and_confirmed(suite, work):
     ("new", "old", "code", "words"),
     [
         ("sh work.sh -fast", "sh work.sh", 0, "faster by"),
-        ("sh work.sh", "sh work.sh -fast", 1, "slower by"),
+        pytest.param("sh work.sh", "sh work.sh -fast", 1, "slower by", marks=pytest.mark.slow),
         ("sh work.sh -wrong", "sh work.sh", 1, "FAILS: wrong_result"),
-        ("sh work.sh x", "sh work.sh y", 1, "not shown ("),
+        pytest.param("sh work.sh x", "sh work.sh y", 1, "not shown (", marks=pytest.mark.slow),
     ],
 )
 def test_a_claim_of_somebody_else_is_judged(suite, work, new, old, code, words):

@@ -103,7 +103,8 @@ def test_sigterm_to_all_processes_stops_after_the_batch_and_leaves_no_folder(tmp
     assert not list((tmp_path / "temporary").iterdir())
 
 
-@pytest.mark.parametrize("jobs", [pytest.param("1", marks=pytest.mark.slow), "2"])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
 def test_second_interrupt_ends_at_once_and_leaves_no_process(tmp_path, toy, jobs):
     process = start(tmp_path, toy, "--repeats", "2", "--jobs", jobs, seconds="3")
     wait_for_first_batches(tmp_path, int(jobs))

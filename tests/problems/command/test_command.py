@@ -86,6 +86,7 @@ def test_a_number_in_the_output_is_a_cost_and_no_part_of_the_results(described):
     assert problem.facts()["default's number"] == "2000"
 
 
+@pytest.mark.slow
 def test_a_hang_costs_one_candidate(described):
     problem = described(f"{RUN}{SPACE}")
     found = bbo_suite.evaluate(problem, np.array([[4], [0]]))
@@ -112,7 +113,10 @@ FLAGS = '[space]\nwhat = ["-O1", "-O1 -g", "-DLONGER", "-DLONGER -g", "-DWRONG",
     [
         "gcc {flags} -o {out} program.c",
         "make CFLAGS={flags} && mv program tuned.out",
-        "cmake -S . -B made -DCMAKE_C_FLAGS={flags} && cmake --build made && cp made/program tuned.out",
+        pytest.param(
+            "cmake -S . -B made -DCMAKE_C_FLAGS={flags} && cmake --build made && cp made/program tuned.out",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_equal_code_is_one_measurement_with_gcc_make_and_cmake(described, tmp_path, build):
@@ -192,6 +196,10 @@ def test_how_an_output_differs(printed, tolerance, words):
 BAD = [
     ('build: command="cp nowhere {out} {flags}"', "the build ended with exit code 1: .*nowhere"),
     ('build: command="no-such-compiler {flags} -o {out}"', "no-such-compiler cannot be started: No such file"),
+    ('run: command="cat /proc/sys/kernel/random/uuid {flags}"', "differs from run to run .*--check none"),
+    ("run: command=\"sh -c 'sleep 73.25 & setsid sleep 73.25 & sh x' {flags}\"", "the run ended with exit code 2"),
+]
+OTHERS = [
     ('build: command="sleep 73.25"\nseconds=0.5\nenvironment={A="{flags}"}', "the build took more than 0.5 s"),
     ('build: command="true {flags} {out}"', "the build made no {out}"),
     ('run: command="sleep 73.25"\nseconds=0.5\nenvironment={A="{flags}"}', "the run took more than 0.5 s"),
@@ -200,15 +208,13 @@ BAD = [
     ('run: command="dd if=/dev/zero of=big bs=1M count=999 {flags}"', "died of SIGXFSZ: it wrote too large a file"),
     ("run: command=\"sh -c 'yes | head -c 99999999' {flags}\"", "the run"),
     ("run: command=\"sh -c 'echo why >&2; exit 3' {flags}\"", "the run ended with exit code 3: why"),
-    ('run: command="cat /proc/sys/kernel/random/uuid {flags}"', "differs from run to run .*--check none"),
     ('run: command="true {flags}"\n[check]\noutput="false"', "the check ended with exit code 1"),
     ('run: command="true {flags}"\n[check]\noutput="no-such-check"', "no-such-check cannot be started"),
     ('run: command="true {flags}"\n[cost]\ngoal="took ([0-9]+)"', "the run printed nothing for the goal"),
-    ("run: command=\"sh -c 'sleep 73.25 & setsid sleep 73.25 & sh x' {flags}\"", "the run ended with exit code 2"),
 ]
 
 
-@pytest.mark.parametrize(("how", "words"), BAD)
+@pytest.mark.parametrize(("how", "words"), [*BAD, *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHERS)])
 def test_a_default_that_does_not_work_is_one_sentence_and_leaves_nothing(described, how, words):
     table, _, text = how.partition(": ")
     run = "" if table == "run" else '[run]\ncommand = "{out}"\n'
@@ -220,6 +226,7 @@ def test_a_default_that_does_not_work_is_one_sentence_and_leaves_nothing(describ
     assert "sleep 73.25" not in listed.splitlines()
 
 
+@pytest.mark.slow
 def test_what_hides_from_its_group_ends_with_its_run(described, tmp_path):
     late, folder = tmp_path / "late", tmp_path / "hides"
     folder.mkdir()

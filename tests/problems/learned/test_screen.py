@@ -19,10 +19,8 @@ def candidates(problem, changes=6):
     return Moves(problem.space).mutate(base, rng.integers(0, changes, 30), rng)
 
 
-@pytest.mark.parametrize(
-    "family",
-    [pytest.param(name, marks=[] if name == "tile" else pytest.mark.slow) for name in FAMILIES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
 def test_the_compiler_s_own_estimate_ranks_candidates(family):
     problem = Registry().problem(f"{family}/rnn")
     rows = candidates(problem)

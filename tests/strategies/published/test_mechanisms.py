@@ -103,6 +103,48 @@ def test_block_search_finds_what_single_changes_do_not():
     assert sum(map(len, (values for _, values in batches))) < 1000  # it ends by itself
 
 
+def test_groups_that_interact_change_together_and_the_worst_of_the_pool_is_replaced():
+    space = Space(np.full(30, 2))
+    searches = start(strategy("grouptuner"), space, 500, structure=chain(space), change=1.0, temperature=0.0)
+    batches = [rows for rows, _ in play(searches, lambda rows: rows.sum(axis=1) * 1.0, 1)]
+    default, pool = batches[0], np.concatenate(batches[1:10])
+    assert all(np.ptp(np.flatnonzero(row)) == row.sum() - 1 <= 2 for row in pool != default)
+    assert np.concatenate(batches).sum(axis=1).min() == 0
+
+
+def test_runs_of_parameters_are_the_groups_where_none_are_declared():
+    searches = start(strategy("grouptuner"), Space(np.full(30, 2)), 500, change=1.0)
+    pool = np.concatenate([rows for rows, _ in play(searches, uneven, 1)][1:10])
+    assert (pool[:, ::2] == pool[:, 1::2]).all() and pool.any(axis=1).all()
+
+
+@pytest.mark.parametrize(("repaired", "kept"), [(False, [4.0, 5.0, 6.0]), (True, [1.0, 2.0, 3.0])])
+def test_the_elites_of_hybrid_vndx_are_the_worst_unless_repaired(repaired, kept):
+    searches = start(strategy("hybrid-vndx"), Space(np.full(5, 3)), 100, elite=3, repaired=repaired)
+    for cost in (5.0, 1.0, 6.0, 2.0, 4.0, 3.0):
+        searches._keep(np.zeros((1, 5)), cost)
+    assert [cost for cost, _ in searches._elite] == kept
+
+
+def test_hybrid_vndx_measures_nothing_twice_and_ends():
+    space = product(*(choice(f"c{i}", "abc") for i in range(3)))
+    rows = np.concatenate([rows for rows, _ in play(start(strategy("hybrid-vndx"), space, 1000), uneven, 20)])
+    assert len(np.unique(rows, axis=0)) == len(rows) <= 27 and uneven(rows).min() == 1
+
+
+@pytest.mark.slow
+def test_an_ensemble_learns_whole_candidates_and_its_good_members_count():
+    from bbo_strategies.published.ensemble_search import DynaPpoMboOptions, Ensemble
+
+    rng, space = np.random.default_rng(0), product(*(choice(f"c{i}", "abc") for i in range(8)))
+    ensemble, rows, fresh = Ensemble(space, DynaPpoMboOptions(), rng), space.sample(200, rng), space.sample(100, rng)
+    costs = uneven(rows)
+    costs[:20] = np.inf
+    ensemble.learn(rows, costs)
+    assert ensemble.scores["ridge"] > 0.3
+    assert np.corrcoef(ensemble.predict(fresh), -uneven(fresh))[0, 1] > 0.7
+
+
 @pytest.mark.slow
 def test_an_enumeration_is_ranked_by_the_estimate():
     problem = Registry().problem("fusion/rnn")

@@ -14,7 +14,7 @@ from bbo_suite.conformance.toy_tasks import chain, described, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
 
-CHEAP = {"tensor-comprehensions", "taso", "halide", "pet", "deepcuts", "ils-px"}
+CHEAP = {"tensor-comprehensions", "taso", "halide", "pet", "deepcuts", "ils-px", "grouptuner", "hybrid-vndx"}
 NAMES = [f"published:{name}" for name in PRESETS]
 MARKED = [pytest.param(f"published:{n}", marks=[] if n in CHEAP else [pytest.mark.slow]) for n in PRESETS]
 
@@ -74,6 +74,9 @@ def test_a_sampler_of_itself_is_refused():
         ("ansor", {"model": False}),
         ("chameleon", {"clusters": False}),
         ("flextensor", {"epsilon": 1.0, "least": 1.0}),
+        ("lfbo", {"similarity": 0.0}),
+        ("dyna-ppo-mbo", {"threshold": -100.0}),
+        ("hybrid-vndx", {"repaired": True}),
     ],
 )
 def test_a_mechanism_that_is_switched_off_changes_what_is_proposed(name, off):
