@@ -72,7 +72,7 @@ class Cursor:
     places: int
     width: int
     owner: object
-    whole: slice = slice(0)
+    whole: range = range(0)
 
     @property
     def handle(self) -> int:

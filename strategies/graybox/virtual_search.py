@@ -134,10 +134,10 @@ def _change(count: int, change: Callable[..., Any], handle: int, workspace: Work
 @compiled(runtime=False)
 def _compiles_all(count: int, proposals: Proposals, workspace: Workspace) -> bool:
     """Return whether the move of `count` parameters in `workspace` compiles the whole program."""
+    whole = False
     for i in range(count):
-        if proposals.whole[workspace.columns[i]]:
-            return True
-    return False
+        whole |= proposals.whole[workspace.columns[i]]
+    return whole
 
 
 @compiled(runtime=False)
@@ -241,7 +241,7 @@ class Proposals(NamedTuple):
     whole: NDArray[np.bool_]
 
 
-def proposals(space: Space, structure: Structure, whole: slice) -> Proposals:
+def proposals(space: Space, structure: Structure, whole: range) -> Proposals:
     """Return the moves of a space.
 
     A group holds the parameters that decide one node, or the uses of one node, or those with equal features. It has two
@@ -252,7 +252,7 @@ def proposals(space: Space, structure: Structure, whole: slice) -> Proposals:
     found = [group for label in (alike, *decided_nodes(structure)) for group in _groups(label, sizes)]
     starts = np.cumsum([0, *map(len, found)])
     is_whole = np.zeros(len(sizes), bool)
-    is_whole[whole] = True
+    is_whole[whole.start : whole.stop] = True
     members = np.concatenate([np.empty(0, np.int64), *found])
     return Proposals(
         sizes,

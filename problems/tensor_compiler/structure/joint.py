@@ -113,7 +113,7 @@ class JointDecomposition(CursorDecomposition):
             places=self._places,
         )
         functions = _functions(name_of_type(arrays), name_of_type(sides[0]))
-        memory, owner, layouts = handle(arrays), (self, arrays, sides, memories), slice(arrays.starts[0])
+        memory, owner, layouts = handle(arrays), (self, arrays, sides, memories), range(arrays.starts[0])
         return Cursor(*functions, memory, len(self.runs), len(FEATURES), owner, layouts)
 
     def _side(self) -> Side:

@@ -85,7 +85,7 @@ class LayoutDecomposition(CursorDecomposition):
         )
         functions = _functions(name_of_type(arrays), name_of_type(sides[0]))
         memory, owner = handle(arrays), (self, arrays, sides, memories)
-        return Cursor(*functions, memory, len(self.runs), len(FEATURES), owner, slice(None))
+        return Cursor(*functions, memory, len(self.runs), len(FEATURES), owner, range(len(self._layout.nodes)))
 
 
 def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function, Function]:
