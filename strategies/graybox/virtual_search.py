@@ -90,7 +90,7 @@ def anneal(
             count = copy(proposals, column, source, workspace.config, workspace.columns, workspace.values)
         else:
             temperature = heat * _COOLING ** (-read / readings)
-            count = propose(proposals, workspace)
+            count = propose(proposals, workspace.config, workspace.columns, workspace.values, workspace.random)
         step += 1
         if _compiles_all(count, proposals, workspace):
             if passed >= (passes if is_copy else copied + passes * (read + 1) / readings):
@@ -100,9 +100,6 @@ def anneal(
             copied += is_copy
         moved = _change(count, change, handle, workspace)
         read += 0 if is_copy else moved + 1
-        if moved == 0:  # most tiles are of nodes without a kernel; if these drifted, a kernel would begin with any tile
-            change(handle, workspace.columns[:count], workspace.old[:count], workspace.touched)
-            continue
         difference = _cost_again(moved, key_of, describe, handle, posterior, acquisition, workspace)
         if _accepts(difference, temperature, workspace):
             total += difference
@@ -276,12 +273,11 @@ def _groups(label: NDArray, sizes: NDArray[np.int64]) -> list[NDArray[np.int64]]
 
 
 @compiled(runtime=False)
-def propose(moves: Proposals, workspace: Workspace) -> int:
+def propose(moves: Proposals, config: NDArray, columns: NDArray, values: NDArray, random: NDArray) -> int:
     """Write a move and return how many parameters it changes, at least one.
 
     Half of the moves change one parameter, the others set a group, or a stretch of neighbours, to one value.
     """
-    config, columns, values, random = workspace.config, workspace.columns, workspace.values, workspace.random
     kind, count = uniform(random), 0
     if kind < 0.4 and len(moves.starts) > 1:
         group = below(len(moves.starts) - 1, random)
