@@ -1,4 +1,4 @@
-"""Writes ranks.csv and switches.csv beside this file, and prints them: `python results/searches/study.py`."""
+"""Writes and prints ranks.csv, switches.csv and rivals.csv, beside this file: `python results/searches/study.py`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 from plan import PLANS
 
-from bbo_suite import Level, Study
+from bbo_suite import Level
 from bbo_suite.scores import compare
+from bbo_suite.store.run_table import read_runs
 
 HERE = Path(__file__).parent
 SWITCHES = {
@@ -49,10 +50,29 @@ def switches(runs: pd.DataFrame) -> Iterator[dict[str, object]]:
             yield {"mechanism": mechanism, "budget": budget, **counts}
 
 
+def rivals(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean over the runs of each search on each problem with each budget, its standard error and own time.
+
+    On recorded spaces the value is the optimum over the best, elsewhere the gain in percent.
+    """
+    read = [runs.assign(best=runs[f"best@{n}"], budget=n)[runs[f"best@{n}"].notna()] for n in (100, 200)]
+    long = pd.concat([runs, *read])
+    recorded = long["problem"].str.startswith("recorded")
+    gains = 100 * (long["default"] / long["best"] - 1)
+    long["value"] = (long["optimum"] / long["best"]).where(recorded, gains)
+    long["own_ms"] = 1000 * long["seconds"] / long["evaluations"]
+    found = long.groupby(["problem", "budget", "strategy"])
+    values = {"mean": found["value"].mean(), "error": found["value"].sem(), "runs": found["value"].count()}
+    used = {"own_ms": found["own_ms"].median(), "evaluations": found["evaluations"].median()}
+    return pd.DataFrame(values | used).reset_index()
+
+
 if __name__ == "__main__":
-    table = Study("searches", HERE.parent).runs()
+    table = read_runs(HERE / "runs.csv.gz")
     table["gain"] = 100 * (table["speedup"].clip(lower=1) - 1)
     ranked, switched = pd.concat(ranks(table)), pd.DataFrame(switches(table))
     ranked.to_csv(HERE / "ranks.csv", index=False, float_format="%.3g")
     switched.to_csv(HERE / "switches.csv", index=False)
-    print(ranked.to_string(index=False), switched.to_string(index=False), sep="\n\n")
+    after_2021 = rivals(read_runs(HERE / "rivals-runs.csv.gz"))
+    after_2021.to_csv(HERE / "rivals.csv", index=False, float_format="%.4g")
+    print(*(frame.to_string(index=False) for frame in (ranked, switched, after_2021)), sep="\n\n")

@@ -1,4 +1,4 @@
-"""Measures what `tune` and `confirm` promise: python results/tune/study.py aa|gains|same FOLDER.
+"""Measures what `tune` and `confirm` promise: python results/tune/study.py aa|gains|same|sizes FOLDER.
 
 Each appends rows to a table in the folder as they are made. Nothing here was used to choose a setting.
 """
@@ -91,17 +91,22 @@ def aa(folder: Path) -> None:
         append(folder / "aa.csv", {"busy": cores, "pairs": found.ratio.pairs, **shown, "load": os.getloadavg()[0]})
 
 
+def tune(place: Path, build: str, *words: str) -> dict[str, Any]:
+    """Tune a build in a folder and return what the command tells, or its error."""
+    place.mkdir(exist_ok=True)
+    line = [sys.executable, "-m", "bbo_suite", "tune", build, "--run", "{out}", "--quiet", "--json", *words]
+    done = subprocess.run(line, cwd=place, capture_output=True, text=True)
+    return {"error": done.stderr.strip().splitlines()[-1]} if done.returncode else json.loads(done.stdout)
+
+
 def tuned(folder: Path, name: str, budget: int, study: str) -> dict[str, Any]:
     """Tune a program by time and return what came of it."""
     started = time.monotonic()
     build = command(name, "{flags} -DSALT='\"\"'", repeats(name))
-    words = ["tune", build, "--run", "{out}", "--budget", str(budget), "--study", study, "--quiet", "--json"]
     place = folder / "work"
-    place.mkdir(exist_ok=True)
-    done = subprocess.run([sys.executable, "-m", "bbo_suite", *words], cwd=place, capture_output=True, text=True)
-    if done.returncode:
-        return {"program": name, "study": study, "error": done.stderr.strip().splitlines()[-1]}
-    found = json.loads(done.stdout)
+    found = tune(place, build, "--budget", str(budget), "--study", study)
+    if "error" in found:
+        return {"program": name, "study": study, **found}
     verdicts = {each["against"]: each for each in found["verdicts"]}
     last = verdicts.get("-O3") or verdicts.get("the default") or {"value": 1.0, "low": 1.0, "high": 1.0, "pairs": 0}
     shown = {key: f"{last[key]:.5f}" for key in ("value", "low", "high")}
@@ -126,5 +131,19 @@ def same(folder: Path) -> None:
                 append(folder / "same.csv", tuned(folder, name, 40, f"same-{name}-{run}"))
 
 
+def sizes(folder: Path) -> None:
+    """Tune the size of each program, by our choice of a strategy and at random; the default is -Oz."""
+    for name in PROGRAMS:
+        build = command(name, "{flags} -DSALT='\"\"'", 1)
+        row: dict[str, Any] = {"program": name}
+        for strategy in ("evolution", "random"):
+            words = ("--goal", "size", "--strategy", strategy, "--budget", "200", "--study", f"size-{name}-{strategy}")
+            found = tune(folder / "work", build, *words)
+            row |= {"Oz": int(found["default"]), strategy: int(found["value"])}
+        for level, ratio in found["baselines"].items():
+            row[level] = round(found["default"] / ratio)
+        append(folder / "sizes.csv", row)
+
+
 if __name__ == "__main__":
-    {"aa": aa, "gains": gains, "same": same}[sys.argv[1]](Path(sys.argv[2]).absolute())
+    {"aa": aa, "gains": gains, "same": same, "sizes": sizes}[sys.argv[1]](Path(sys.argv[2]).absolute())

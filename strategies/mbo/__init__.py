@@ -1,4 +1,4 @@
-"""Model-based optimization: regressors predict gains, an evolutionary search maximises an acquisition function."""
+"""Model-based optimization: models of costs propose what an evolutionary search expects to gain on them."""
 
 from .search import ModelBasedOptimization, ModelOptions
 

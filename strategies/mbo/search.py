@@ -1,4 +1,4 @@
-"""Model-based optimization: models predict what changes of a moving state gain, and choose which to measure."""
+"""Model-based optimization: models propose candidates of each batch, and changes of a moving state fill it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Task, option
+from bbo_suite import Moves, Task, option
 
 from ..adaptive_moves import OperatorCredit, probability_matching, proportions
 from ..annealing import LIKELY, Annealing, AnnealingOptions, RandomNeighbours
 from ..archive import Archive
 from .models import Ensemble, Failures, Features
+from .whole import Whole, expected_improvement, is_narrow
 
 _NEAR = 50  # parameters; an observed candidate that differs in more says nothing about changes of the state
 _CELLS = 20_000_000  # of a population: above 100,000 parameters it is made smaller, so that it fits into memory
@@ -26,6 +27,7 @@ _PRIOR_TRIALS = 20.0  # trials with the mean gain that every arm is assumed to h
 _PRIOR_HITS, _FEWEST = 0.5, 20
 NAMES = ("mean", "ucb", "ei", "thompson")
 _PARENTS = 5
+_BATCH, _ROUNDS = 4, 50
 
 
 @dataclass(frozen=True)
@@ -42,25 +44,31 @@ class ModelOptions(AnnealingOptions):
 
 
 class ModelBasedOptimization(Annealing):
-    """Annealing whose changes an ensemble of models selects (DyNA PPO, Angermueller et al. 2020).
+    """Models propose what they expect to gain, and random changes of an annealed state fill the batch.
 
-    Regressors learn what changes of a state are worth, and an evolutionary search maximises an acquisition function.
-    Phothilimthana et al. 2021 (XTAT), who follow Angermueller et al. 2020 (DyNA PPO): of ridge, random forest,
-    gradient boosting and a neural network, those with a cross-validated R^2 of at least `threshold` are averaged, or
-    the single best one is taken if none reaches it. Candidates are never proposed twice. The hyperparameters are ours:
-    the authors published none.
+    Models learn from all that was measured, an evolutionary search maximises an acquisition function on them, and the
+    share of a batch that they propose follows what their candidates gain; the rest is `annealing`. Where at most 20
+    parameters vary, all of them choices or scales, the model is a Gaussian process of whole candidates, and the
+    search starts from the five best (`Whole`). Elsewhere it is an ensemble that predicts what changes
+    of the state gain: of ridge, random forest, gradient boosting and a neural network, those with a cross-validated
+    R^2 of at least `threshold` are averaged, or the single best one is taken if none reaches it.
+
+    The ensemble follows Phothilimthana et al. 2021 (XTAT), who follow Angermueller et al. 2020 (DyNA PPO); candidates
+    are never proposed twice. The hyperparameters are ours: the authors published none.
 
     Differences from the publication, each of which measurements justified:
-      - It is `annealing` in which models choose a share of each batch. The share follows what their candidates gain
-        (`Arms`); the rest are random changes.
-      - Models predict the cost difference between a candidate and the state that it changes, from features of the
-        change (`Features`), instead of the cost from the decisions. So they are useful after fifty evaluations, for
+      - Models choose only a share of each batch (`Arms`).
+      - In few parameters a Gaussian process with expected improvement takes the ensemble's place: it knows more after
+        50 measurements, and it may leave the state far behind.
+      - In many, models predict the cost difference between a candidate and the state that it changes, from features of
+        the change (`Features`), instead of the cost from the decisions. So they are useful after fifty evaluations, for
         any number of parameters.
       - A separate model learns which neighbours in a sequence fail (`Failures`). Candidates that are more likely to
         fail than to run are not proposed, changes that are not nearly sure to run are not merged, and the other models
         skip these failures.
-      - Models are fitted to the last 1,500 evaluations and at growing intervals, so the time per candidate does not
-        grow with the number of evaluations.
+      - Models are fitted to a bounded number of evaluations and at growing intervals, so the time per candidate does
+        not grow with the number of evaluations.
+      - There, below 1,000 evaluations, batches are smaller, of 4 or more candidates, so that there are 50 of them.
 
     A declared structure is not used: products of features of interacting parameters did not help.
     """
@@ -72,13 +80,19 @@ class ModelBasedOptimization(Annealing):
         self._changes = ModelNeighbours(task, options, rng)
         super().__init__(task, budget, rng, options, self._changes)
 
+    def ask(self, n: int) -> NDArray:
+        """Return at most 20 candidates, and in few parameters fewer where the budget is small, for many batches."""
+        return super().ask(min(n, max(_BATCH, self.budget // _ROUNDS)) if self._changes.whole else n)
+
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Let the models learn and the state move."""
+        self._changes.meet(configs, values)
         super().tell(configs, values)
         self._changes.arms.progress = self.told / self.budget
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Learn from another strategy's candidates near the state; continue from one that is better."""
+        self._changes.meet(configs, values)
         distances = (configs != self.state).sum(axis=1)
         near = (distances > 0) & (distances <= _NEAR)
         self._changes.study(self.state, self.cost, configs[near], values[near])
@@ -95,33 +109,46 @@ class ModelNeighbours(RandomNeighbours):
     """Changes of a state: those that the models expect to gain most, and random ones.
 
     Attributes:
-      ensemble: the models.
+      whole: the model of whole candidates; None where parameters are many.
+      ensemble: the models of changes.
       arms: the shares of both kinds of changes.
       hits: how often changes of both kinds improved the state.
     """
 
     def __init__(self, task: Task, options: ModelOptions, rng: Generator) -> None:
-        super().__init__(task, Archive(task.space, rng), rng)
+        self._proposed = Archive(task.space, rng)
+        super().__init__(task, self._proposed, rng)
         self._space, self._options = task.space, options
         self._population = min(options.population, max(20, _CELLS // len(task.space)))
         self._failures, self._features = Failures(task.space), Features(task)
         self.ensemble = Ensemble(options.threshold, options.folds, rng)
+        narrow = options.models and is_narrow(task.space)
+        self.whole = Whole(task.space, Moves(task.space), rng) if narrow else None
         self.arms = Arms(("model", "changes") if options.models else ("changes",), rng)
         self._makers: list[str] = []
         self.hits = Hits()
 
     def draw(self, state: NDArray, n: int) -> NDArray:
         """Return up to `n` changes of a state, those of the models first."""
-        counts = self.arms.draw(n, () if self.ensemble.members else ("model",))
+        ready = self.whole.ready if self.whole else bool(self.ensemble.members)
+        counts = self.arms.draw(n, () if ready else ("model",))
         chosen = self._chosen(state, counts.get("model", 0))
         others = super().draw(state, n - len(chosen))
         self._makers = ["model"] * len(chosen) + ["changes"] * len(others)
         return np.concatenate([chosen, others])
 
+    def meet(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Let the model of whole candidates learn the costs of some."""
+        if self.whole:
+            self.whole.learn(configs, values)
+
     def _chosen(self, state: NDArray, n: int) -> NDArray:
         """Return the `n` changes with the highest acquisition."""
         if not n:
             return state[None][:0]
+        if self.whole:
+            rows = self.whole.propose(n, self._fresh)
+            return rows[self.claim_rows(rows, n)]
 
         def score(children: NDArray) -> NDArray[np.float64]:
             predictions = self.ensemble.predict(self._features.of(state, children))
@@ -134,6 +161,10 @@ class ModelNeighbours(RandomNeighbours):
         visited = visited[disjoint(visited != state)]
         visited = visited[self.chances(state, visited) > LIKELY]
         return visited[self.claim_rows(visited, n)]
+
+    def _fresh(self, configs: NDArray) -> NDArray:
+        """Return those of `(n, d)` candidates that were never proposed."""
+        return configs[self._proposed.fresh(self._proposed.digests(configs))]
 
     def _mutate(self, configs: NDArray) -> NDArray:
         """Change each of `(n, d)` candidates anywhere, in place."""
@@ -160,6 +191,8 @@ class ModelNeighbours(RandomNeighbours):
             return
         if not self.scale:  # before the first own change; else these labels would have another unit than later ones
             self.compare(cost, values)
+        if self.whole:
+            return
         worked = ~self._failures.learn(state, configs, np.isinf(values))
         if worked.any():
             differences = self._clipped(cost, values[worked])
@@ -282,16 +315,8 @@ def acquisition(
     if name == "ucb":
         return exploration * spread - mean
     if name == "ei":
-        return _expected_improvement(no_gain - mean, spread)
+        return expected_improvement(no_gain - mean, spread)
     return -(rng.normal(mean, spread) if name == "thompson" else mean)
-
-
-def _expected_improvement(better: NDArray[np.float64], spread: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the means of normal distributions cut off at zero (Jones et al. 1998, equation 15)."""
-    from scipy.special import ndtr
-
-    scaled = better / np.maximum(spread, 1e-12)
-    return better * ndtr(scaled) + spread * np.exp(-(scaled**2) / 2) / np.sqrt(2 * np.pi)
 
 
 def maximise(

@@ -12,6 +12,7 @@ from bbo_suite.compiled import compiled_for
 from ..hardware.machine import Rate
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, Flow, FusionGraph, Node
+from .guests import place_guests
 from .kernels import time_kernels
 from .state import Amount, Counter, FusionState, Known, Use, same
 from .sweep import close_node, is_heavy, legal, open_node, start_sweep, sweep
@@ -118,6 +119,7 @@ def decide(
             if graph.edge[e, Edge.DECISION] >= 0:
                 config[graph.edge[e, Edge.DECISION]] = fused
         close_node(v, reached, fused, graph, state)
+    place_guests(graph, state)
 
 
 @compiled(runtime=False)

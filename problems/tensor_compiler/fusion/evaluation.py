@@ -9,9 +9,10 @@ from bbo_suite.compiled import compiled_for
 
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph
+from .guests import is_kernel
 from .incremental import IncomingEdges, update
 from .kernels import first_overflow, time_kernels
-from .state import Counter, FusionState, Known, Tally
+from .state import Counter, FusionState, Known
 from .sweep import sweep
 
 compiled = compiled_for(__file__)
@@ -128,7 +129,7 @@ def _take_settings(settings: NDArray, state: FusionState) -> None:
         v = i // width
         for slot in range(v * width, (v + 1) * width):
             old[slot] = settings[slot]
-        if state.tally[v, Tally.FUSED] > 0:
+        if is_kernel(v, state):
             state.touched[state.counter[Counter.TOUCHED]] = v
             state.counter[Counter.TOUCHED] += 1
         i = _next_difference(settings, old, (v + 1) * width)

@@ -2,7 +2,8 @@
 
 A producer that is fused into some of its consumers is computed again in each of their kernels, and stored once if any
 consumer reads it from memory. Heavy operations (matrix products, reductions) are never computed twice. Illegal fusions
-are skipped, and the producer goes to memory; the candidate stays valid.
+are skipped, and the producer goes to memory; the candidate stays valid. A kernel that reads what another one makes may
+join it, which then has several results; this follows from the decisions (see `guests`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..layout.arrays import Edge, FusionGraph, Node
 from ..layout.layout_pass import LaidOutProgram
 from .default_fusion import choose, new_plan_memory
 from .evaluation import evaluate
+from .guests import kernels_of
 from .incremental import NO_EDGES, IncomingEdges, inputs
 from .kernels import describe_kernels, kernel_keys
 from .state import Counter, FusionState, Known, Member, Span, StateBuffer, Tally
@@ -31,7 +33,7 @@ from .state import Counter, FusionState, Known, Member, Span, StateBuffer, Tally
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels of a configuration: one for each node whose result is in memory.
+    """The kernels of a configuration: one for each node whose result is in memory and that is no guest of another one.
 
     Attributes:
       result: `(k,)` the node that each kernel computes.
@@ -113,7 +115,7 @@ class Fusion:
 
     def last_parts(self, settings: NDArray | None = None) -> Parts:
         """Return the kernels of the configuration that was evaluated last, with its `(n, 9)` settings if it had any."""
-        places = np.flatnonzero(self.state.tally[:, Tally.FUSED])
+        places = kernels_of(self.state)
         keys, none = np.empty(len(places), np.uint64), np.zeros((len(places), len(SLOTS)), np.int8)
         kernel_keys(places, none if settings is None else settings[places], self.arrays, self.state, keys)
         costs = self.state.cycles[places] / self._machine[Rate.HERTZ]
@@ -122,7 +124,7 @@ class Fusion:
     def kernels(self, config: NDArray) -> Kernels:
         """Return the kernels that one `(d,)` configuration makes."""
         self.seconds(config[None])
-        result = np.flatnonzero(self.state.tally[:, Tally.FUSED])
+        result = kernels_of(self.state)
         rows = np.empty((len(result), KERNEL_WIDTH))
         describe_kernels(result, self.arrays, self.state, rows)
         counts = rows[:, [Kernel.OPERATIONS, Kernel.OPERANDS]].astype(np.int64)
@@ -184,7 +186,7 @@ class FusedProgram:
     """The kernels of one candidate, in the order in which they run.
 
     Attributes:
-      result: `(k,)` the node that each kernel stores.
+      result: `(k,)` the node that each kernel stores; its guests store theirs in the same kernel.
       cycles: `(k,)` of all its runs.
       starts, members: kernel i computes the nodes `members[starts[i]:starts[i + 1]]`, ascending.
       edges: `(m, 2)` numbers of kernels: the second reads what the first stores.
@@ -200,15 +202,15 @@ class FusedProgram:
 def fused_program(graph: FusionGraph, state: FusionState) -> FusedProgram:
     """Return the kernels of the last candidate that was evaluated."""
     n = len(graph.kind)
-    result = np.flatnonzero(state.tally[:, Tally.FUSED])
+    result, stored = kernels_of(state), np.flatnonzero(state.tally[:, Tally.FUSED])
     place = np.full(n, -1)
-    place[result] = np.arange(len(result))
+    place[stored] = np.searchsorted(result, state.tally[stored, Tally.HOST])
     nodes, kernels = spread(np.arange(n), state.span[:n, Span.START], state.span[:n, Span.COUNT])
     kernels = place[state.member[kernels, Member.KERNEL]]
-    order = np.lexsort((nodes, kernels))
-    starts = np.searchsorted(kernels[order], np.arange(len(result) + 1))
+    members = np.unique(kernels * n + nodes)  # a host and its guest may compute the same node
+    starts = np.searchsorted(members, np.arange(len(result) + 1) * n)
     cycles = state.cycles[result] * graph.node[result, Node.RUNS]
-    return FusedProgram(result, cycles, starts, nodes[order], _edges(graph, nodes, kernels, place))
+    return FusedProgram(result, cycles, starts, members % n, _edges(graph, nodes, kernels, place))
 
 
 def _edges(graph: FusionGraph, nodes: NDArray, kernels: NDArray, place: NDArray) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ order of a sweep. When a node has moved, its producers are queued, and the total
 left or is used by are computed again. The result equals that of a sweep to the last bit. Some decisions of a sweep
 depend on the order in which a kernel fills up. Of two heavy operations, the first in the order of a sweep gets the
 kernel, and the other is visited again. If a kernel has reached its largest size, the update gives up and a sweep is
-needed.
+needed. At the end, hosts of guests are found again where something has changed (see `guests`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bbo_suite.compiled import compiled_for
 
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, FusionGraph, Place
+from .guests import place_guests_again
 from .state import (
     LARGEST_KERNEL,
     MOST_COPIES,
@@ -33,6 +34,7 @@ from .state import (
     is_empty,
     pop,
     push,
+    touch,
 )
 from .sweep import add_node, clear_if_old, empty_kernel, is_heavy, join, legal, record_use, uses
 
@@ -59,6 +61,7 @@ def update(config: NDArray, flips: NDArray, graph: FusionGraph, inputs: Incoming
         while gathered < state.counter[Counter.TOUCHED]:
             recompute_totals(state.touched[gathered], graph, inputs, state)
             gathered += 1
+    place_guests_again(graph, state)
     return True
 
 
@@ -240,15 +243,6 @@ def _group(group: NDArray, starts: NDArray, places: NDArray) -> None:
         if group[i] >= 0:
             places[starts[group[i] + 1]] = i
             starts[group[i] + 1] += 1
-
-
-@compiled(runtime=False)
-def touch(k: int, state: FusionState) -> None:
-    """Add kernel k to the list of changed kernels, whose totals must be computed again."""
-    if not state.changed[k]:
-        state.changed[k] = True
-        state.touched[state.counter[Counter.TOUCHED]] = k
-        state.counter[Counter.TOUCHED] += 1
 
 
 @compiled(runtime=False)

@@ -1,5 +1,6 @@
 """The kernels of a fused program: their rows, keys and cycles, and the run time of the program.
 
+The row of a kernel includes its guests (see `guests`), which have no row, key or cycles of their own.
 Each changed kernel is timed, and all are summed up. The sum is a binary tree over the nodes, so it does not depend on
 how many kernels have changed. A key is a hash of everything that the timing of a kernel depends on.
 """
@@ -15,7 +16,8 @@ from ..hardware.kernel_row import DEFAULT_FLAGS, PRODUCT_COLUMNS, Kernel
 from ..hardware.kernel_settings import effect, override
 from ..hardware.timing import choose_tile, kernel_cycles, shrink_tile
 from ..layout.arrays import FusionGraph, Node
-from .state import Counter, FusionState, Tally
+from .guests import is_kernel
+from .state import Counter, FusionState, Shared, Tally
 
 compiled = compiled_for(__file__)
 
@@ -38,9 +40,7 @@ def time_kernels(
         state.sums[:] = 0.0
     for i in range(state.counter[Counter.TOUCHED]):
         v = state.touched[i]
-        state.cycles[v] = (
-            _cycles(v, tuned, graph, machine, analytical, state) if state.tally[v, Tally.FUSED] > 0 else 0.0
-        )
+        state.cycles[v] = _cycles(v, tuned, graph, machine, analytical, state) if is_kernel(v, state) else 0.0
         state.sums[size + v] = state.cycles[v] * graph.node[v, Node.RUNS]
         parent = 0 if whole else (size + v) // 2
         while parent > 0:
@@ -99,7 +99,7 @@ def estimated_cycles(v: int, graph: FusionGraph, analytical: NDArray, state: Fus
 
 @compiled(runtime=False)
 def _describe(v: int, heavy: int, graph: FusionGraph, state: FusionState, kernel: NDArray) -> None:
-    """Write the row of the kernel of v; `heavy` decides its shape."""
+    """Write the row of the kernel of v with its guests; `heavy` decides its shape."""
     for column in range(Kernel.WRITTEN):
         kernel[column] = state.load[v, column]
     row = graph.row[heavy]
@@ -110,6 +110,14 @@ def _describe(v: int, heavy: int, graph: FusionGraph, state: FusionState, kernel
     kernel[Kernel.WRITTEN], kernel[Kernel.SIZE] = graph.node[v, Node.BYTES], graph.node[v, Node.ELEMENT_BYTES]
     kernel[Kernel.OPERANDS], kernel[Kernel.OPERATIONS] = state.tally[v, Tally.OPERANDS], state.tally[v, Tally.FUSED]
     kernel[Kernel.SUMS] = graph.node[heavy, Node.ELEMENTS] * 4
+    guest = state.tally[v, Tally.FIRST]
+    while guest >= 0:
+        kernel[Kernel.READ] += state.load[guest, Kernel.READ] - state.shared[guest, Shared.BYTES]
+        kernel[Kernel.WORK] += state.load[guest, Kernel.WORK]
+        kernel[Kernel.WRITTEN] += graph.node[guest, Node.BYTES]
+        kernel[Kernel.OPERANDS] += state.tally[guest, Tally.OPERANDS] - state.shared[guest, Shared.ARRAYS]
+        kernel[Kernel.OPERATIONS] += state.tally[guest, Tally.FUSED]
+        guest = state.tally[guest, Tally.NEXT]
 
 
 @compiled(runtime=False)

@@ -20,6 +20,9 @@ LARGEST_KERNEL = 256
 """Most operations in a kernel."""
 MOST_COPIES = 16
 """Most kernels that compute the same node."""
+MOST_READ = 8
+"""Arrays that a kernel reads of which is known which they are."""
+NOT_STREAMED = -1.0
 
 
 class Span(IntEnum):
@@ -58,6 +61,16 @@ class Tally(IntEnum):
     FUSED = 0  # operations
     OPERANDS = 1
     HEAVY = 2  # the heavy operation, or -1
+    HOST = 3  # the kernel itself, or the one in which it is a guest
+    FIRST = 4  # its first guest, or -1
+    NEXT = 5  # the next guest of the same host, or -1
+
+
+class Shared(IntEnum):
+    """Columns of `FusionState.shared`."""
+
+    BYTES = 0
+    ARRAYS = 1
 
 
 class Counter(IntEnum):
@@ -151,9 +164,12 @@ class FusionState(NamedTuple):
       span: `(n, 2)` where the memberships of a node start, and how many there are; its own kernel comes last.
       member: `(r, 2)` memberships: a kernel that computes the node, and at which places.
       times: `(r,)` how often that kernel needs each element of the node.
-      tally: `(n, 3)` by kernel; a node that is not in memory has no operations.
+      tally: `(n, 6)` by kernel; a node that is not in memory has no operations.
       load: `(n, 6)` by kernel: the columns READ to WORK_RIGHT of `Kernel`.
-      cycles: `(n,)` of one run of each kernel, 0 for a node that is not in memory.
+      read: `(n, MOST_READ)` by kernel: the last arrays that it reads, in falling order.
+      streamed: `(n, MOST_READ)` bytes of these, `NOT_STREAMED` if it does not walk over the array element by element.
+      shared: `(n, 2)` by guest: bytes and number of the arrays that its host has on the chip anyway.
+      cycles: `(n,)` of one run of each kernel, 0 for a guest and for a node that is not in memory.
       sums: `(2 * size,)` cycles of all runs as a binary tree: leaf v at `size + v`, the parent of i at `i // 2`.
       use: `(n, 4)` how one node is used, by kernel, or how one kernel uses nodes, by node.
       amount: `(n, 2)` bytes and times of these uses.
@@ -172,6 +188,9 @@ class FusionState(NamedTuple):
     times: NDArray[np.float64]
     tally: NDArray[np.int64]
     load: NDArray[np.float64]
+    read: NDArray[np.int64]
+    streamed: NDArray[np.float64]
+    shared: NDArray[np.float64]
     cycles: NDArray[np.float64]
     sums: NDArray[np.float64]
     use: NDArray[np.int64]
@@ -197,6 +216,9 @@ def new_state(n: int, d: int) -> FusionState:
         times=np.zeros(most),
         tally=np.zeros((n, len(Tally)), np.int64),
         load=np.zeros((n, Kernel.WRITTEN)),
+        read=np.zeros((n, MOST_READ), np.int64),
+        streamed=np.zeros((n, MOST_READ)),
+        shared=np.zeros((n, len(Shared))),
         cycles=np.zeros(n),
         sums=np.zeros(2 * _leaves(n)),
         use=np.zeros((n, len(Use)), np.int64),
@@ -252,6 +274,9 @@ def first_kernels(n: int, state: FusionState) -> FusionState:
         state.times,
         state.tally,
         state.load,
+        state.read,
+        state.streamed,
+        state.shared,
         state.cycles[:n],
         state.sums[: 2 * leaves],
         state.use,
@@ -265,6 +290,15 @@ def first_kernels(n: int, state: FusionState) -> FusionState:
         state.tile,
         state.flags,
     )
+
+
+@compiled(runtime=False)
+def touch(k: int, state: FusionState) -> None:
+    """Add kernel k to the list of changed kernels, unless it is marked as one."""
+    if not state.changed[k]:
+        state.changed[k] = True
+        state.touched[state.counter[Counter.TOUCHED]] = k
+        state.counter[Counter.TOUCHED] += 1
 
 
 @compiled(runtime=False)

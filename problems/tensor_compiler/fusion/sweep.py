@@ -14,7 +14,20 @@ from bbo_suite.compiled import compiled_for
 from ..hardware.kernel_row import PLACES, Kernel
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, Flow, FusionGraph, Node, Place
-from .state import LARGEST_KERNEL, MOST_COPIES, Amount, Counter, FusionState, Member, Span, Tally, Use
+from .guests import place_guests
+from .state import (
+    LARGEST_KERNEL,
+    MOST_COPIES,
+    MOST_READ,
+    NOT_STREAMED,
+    Amount,
+    Counter,
+    FusionState,
+    Member,
+    Span,
+    Tally,
+    Use,
+)
 
 compiled = compiled_for(__file__)
 
@@ -26,6 +39,7 @@ def sweep(graph: FusionGraph, state: FusionState) -> None:
     for v in range(len(graph.kind) - 1, -1, -1):
         reached = open_node(v, state.config, False, graph, state)
         close_node(v, reached, legal(v, reached, graph, state), graph, state)
+    place_guests(graph, state)
 
 
 @compiled(runtime=False)
@@ -138,9 +152,10 @@ def record_use(row: int, e: int, asked: bool, place: int, times: float, graph: F
     """
     use, amount, edge = state.use, state.amount, graph.edge
     where = edge[e, Edge.PLACE] if edge[e, Edge.PLACE] else place & ~Place.ALIGNED
+    where |= edge[e, Edge.ORDER] & Place.SHUFFLED
     if asked:
         before = use[row, Use.COMPUTED]
-        aligned = edge[e, Edge.ALIGNED] & place & (before if before else Place.ALIGNED)  # all paths must be
+        aligned = edge[e, Edge.ORDER] & place & (before if before else Place.ALIGNED)  # all paths must be
         use[row, Use.COMPUTED] = (before & ~Place.ALIGNED) | where | aligned
         amount[row, Amount.TIMES] = max(amount[row, Amount.TIMES], times * graph.flow[e, Flow.REUSE])
     else:
@@ -174,7 +189,10 @@ def add_node(
         if heavy:
             state.tally[k, Tally.HEAVY] = v
     if taken != 0:
-        state.tally[k, Tally.OPERANDS] += 1
+        count = state.tally[k, Tally.OPERANDS]
+        if count < MOST_READ:
+            state.read[k, count], state.streamed[k, count] = v, moved if taken == Place.LOOP else NOT_STREAMED
+        state.tally[k, Tally.OPERANDS] = count + 1
     for place in range(PLACES):
         if computed & (1 << place):
             state.load[k, Kernel.WORK + place] += graph.node[v, Node.WORK] * times

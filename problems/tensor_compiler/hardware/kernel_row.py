@@ -18,7 +18,7 @@ class Kernel(IntEnum):
     WORK = 3  # vector operations of one pass, at each place
     WORK_LEFT = 4
     WORK_RIGHT = 5
-    WRITTEN = 6  # bytes of the result
+    WRITTEN = 6  # bytes of the results
     OPERANDS = 7  # arrays read
     OPERATIONS = 8  # operations fused in the kernel
     GROUPS = 9  # GROUPS to TAPS: the matrix product in the kernel, zeros if there is none

@@ -55,7 +55,7 @@ def converted(text: str, bare: str) -> tuple[str, list[int]]:
         for found in _INSTRUCTION.findall(_computation(bare).get_hlo_module().to_string()):
             line = _SOURCE_LINE.search(found)
             lines.append(int(line[1]) if line else 0)
-    return _computation(text).as_hlo_text(), lines
+    return _computation(text).get_hlo_module().to_string(), lines  # with the metadata
 
 
 def simplified(text: str) -> tuple[str, list[str]]:

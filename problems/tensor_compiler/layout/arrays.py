@@ -48,6 +48,7 @@ class Place(IntEnum):
     LEFT = 2
     RIGHT = 4
     ALIGNED = 8  # element by element all the way to the result
+    SHUFFLED = 16  # not in the order in which the kernel's loop walks
 
 
 # Few arrays with rows that are used together make the sweep fast.
@@ -59,6 +60,7 @@ class Node(IntEnum):
     WORK = 2  # vector operations
     RUNS = 3
     ELEMENT_BYTES = 4
+    EARLY = 5  # 1 if it is in memory before the program, or its loop, runs
 
 
 class Edge(IntEnum):
@@ -67,7 +69,7 @@ class Edge(IntEnum):
     CONSUMER = 0
     DECISION = 1  # column of the configuration that decides the edge, or -1
     PLACE = 2  # place of work in front of a matrix product, or 0
-    ALIGNED = 3  # `Place.ALIGNED` if the edge goes element by element, or 0
+    ORDER = 3  # `Place.ALIGNED` if the edge goes element by element, 0 if a reduction combines all, or `Place.SHUFFLED`
 
 
 class Flow(IntEnum):
@@ -83,7 +85,7 @@ class FusionGraph(NamedTuple):
     Attributes:
       kind: `(n,)` of `Kind`.
       output: `(n,)` True if the result must be in memory.
-      node: `(n, 5)` with the columns of `Node`.
+      node: `(n, 6)` with the columns of `Node`.
       row: `(n,)` row of `loops` and `tiles` for a kernel around each node.
       loops: `(r, 8)` groups, rows, columns, depth and taps of a matrix product, or zeros; outer, rows and columns of a
         loop.

@@ -56,6 +56,7 @@ class FixedNode(IntEnum):
     ELEMENTS = 0
     RUNS = 1
     ELEMENT_BYTES = 2
+    EARLY = 3
 
 
 class FixedEdge(IntEnum):
@@ -63,14 +64,14 @@ class FixedEdge(IntEnum):
 
     DECISION = 0
     PLACE = 1
-    ALIGNED = 2
+    ORDER = 2
 
 
 class Fixed(NamedTuple):
     """Facts about nodes and edges that are the same in all layouts.
 
     Attributes:
-      node: `(n, 3)` with the columns of `FixedNode`.
+      node: `(n, 4)` with the columns of `FixedNode`.
       copying: `(n,)` the column that decides whether a node is fused into its copies, or -1.
       edge: `(m, 3)` with the columns of `FixedEdge`.
       reuse: `(m,)`.
@@ -194,10 +195,10 @@ def fill(
         at, c = filled[p], program.edge[e, GraphEdge.CONSUMER]
         filled[p] += 1
         edge, flow = arrays.edge[at], arrays.flow[at]
-        aligned = fixed.edge[e, FixedEdge.ALIGNED]
+        order = fixed.edge[e, FixedEdge.ORDER]
         edge[Edge.CONSUMER] = plan.number[c]
-        edge[Edge.DECISION] = fixed.edge[e, FixedEdge.DECISION] if _can_fuse(p, aligned, arrays) else -1
-        edge[Edge.PLACE], edge[Edge.ALIGNED] = fixed.edge[e, FixedEdge.PLACE], aligned
+        edge[Edge.DECISION] = fixed.edge[e, FixedEdge.DECISION] if _can_fuse(p, order, arrays) else -1
+        edge[Edge.PLACE], edge[Edge.ORDER] = fixed.edge[e, FixedEdge.PLACE], order
         flow[Flow.READ], flow[Flow.REUSE] = plan.whole[p], fixed.reuse[e]
         if program.edge[e, GraphEdge.READ] == Read.RESULT:
             flow[Flow.READ] = min(plan.whole[p], plan.whole[plan.number[c]])
@@ -206,11 +207,11 @@ def fill(
 
 
 @compiled(runtime=False)
-def _can_fuse(p: int, aligned: int, arrays: FusionGraph) -> bool:
+def _can_fuse(p: int, order: int, arrays: FusionGraph) -> bool:
     """True if a producer can be fused along an edge: a heavy one only element by element and if not an output."""
     if arrays.kind[p] in (Kind.SOURCE, Kind.FREE, Kind.OPAQUE):
         return False
-    return arrays.kind[p] not in (Kind.REDUCE, Kind.MATRIX) or (aligned == Place.ALIGNED and not arrays.output[p])
+    return arrays.kind[p] not in (Kind.REDUCE, Kind.MATRIX) or (order == Place.ALIGNED and not arrays.output[p])
 
 
 @compiled(runtime=False)
@@ -229,7 +230,7 @@ def _fill_node(
     arrays.kind[i], arrays.row[i] = program.kind[v], tables.row[at]
     node[Node.ELEMENTS], node[Node.BYTES], node[Node.WORK] = fixed.node[v, FixedNode.ELEMENTS], tables.written[at], work
     node[Node.RUNS] = fixed.node[v, FixedNode.RUNS]
-    node[Node.ELEMENT_BYTES] = fixed.node[v, FixedNode.ELEMENT_BYTES]
+    node[Node.ELEMENT_BYTES], node[Node.EARLY] = fixed.node[v, FixedNode.ELEMENT_BYTES], fixed.node[v, FixedNode.EARLY]
 
 
 @compiled(runtime=False)
@@ -252,11 +253,11 @@ def _fill_copy(
     node[Node.ELEMENTS], node[Node.BYTES] = fixed.node[u, FixedNode.ELEMENTS], plan.whole[i]
     node[Node.WORK] = fixed.node[u, FixedNode.ELEMENTS] * (RESTACK if same else RELAYOUT)
     node[Node.RUNS] = fixed.node[u, FixedNode.RUNS]
-    node[Node.ELEMENT_BYTES] = fixed.node[u, FixedNode.ELEMENT_BYTES]
+    node[Node.ELEMENT_BYTES], node[Node.EARLY] = fixed.node[u, FixedNode.ELEMENT_BYTES], 0.0
     p = plan.source[i]
     at = filled[p]
     filled[p] += 1
     edge, flow = arrays.edge[at], arrays.flow[at]
-    edge[Edge.CONSUMER], edge[Edge.PLACE], edge[Edge.ALIGNED] = i, 0, 0
-    edge[Edge.DECISION] = fixed.copying[u] if _can_fuse(p, 0, arrays) else -1
+    edge[Edge.CONSUMER], edge[Edge.PLACE], edge[Edge.ORDER] = i, 0, Place.SHUFFLED
+    edge[Edge.DECISION] = fixed.copying[u] if _can_fuse(p, Place.SHUFFLED, arrays) else -1
     flow[Flow.READ], flow[Flow.REUSE] = plan.whole[p], 1.0

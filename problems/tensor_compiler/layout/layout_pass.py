@@ -155,8 +155,9 @@ def _fixed(graph: ProgramGraph, fused: NDArray, copied: NDArray) -> Fixed:
     column, copying = np.full(len(graph.users), -1), np.full(len(graph), -1)
     column[fused] = np.arange(len(fused))
     copying[copied] = len(fused) + np.arange(len(copied))
-    node = np.column_stack([graph.elements, graph.weight, graph.element_bytes])
-    edge = np.column_stack([column, _where(graph), _aligned(graph)]).astype(np.int64)
+    early = (graph.kind == Kind.SOURCE) & (np.bincount(graph.users, minlength=len(graph)) == 0)
+    node = np.column_stack([graph.elements, graph.weight, graph.element_bytes, early])
+    edge = np.column_stack([column, _where(graph), _order(graph)]).astype(np.int64)
     return Fixed(node, copying, edge, graph.reuse)
 
 
@@ -190,6 +191,13 @@ def _aligned(graph: ProgramGraph) -> NDArray[np.int64]:
     """Return `Place.ALIGNED` for edges whose element-wise consumer has as many elements, 0 for others."""
     same = graph.elements[graph.users] == graph.elements[graph.producers]
     return np.where((graph.kind[graph.users] == Kind.ELEMENTWISE) & same, Place.ALIGNED, 0)
+
+
+def _order(graph: ProgramGraph) -> NDArray[np.int64]:
+    """Return `Place.ALIGNED` as `_aligned`, 0 for what a reduction walks over, `Place.SHUFFLED` for other edges."""
+    reduces = (np.array(graph.opcodes) == "reduce")[graph.users] & (graph.reuse <= 1)
+    aligned = _aligned(graph)
+    return np.where(aligned | reduces, aligned, Place.SHUFFLED)
 
 
 def new_target(graph: ProgramGraph, source: Source) -> Target:

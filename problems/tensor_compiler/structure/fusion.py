@@ -14,9 +14,10 @@ from bbo_suite.parts.decomposition import Decomposition, Description
 
 from ..fusion.evaluation import fuse_again
 from ..fusion.fusion_pass import Fusion
+from ..fusion.guests import is_kernel, kernels_of
 from ..fusion.incremental import IncomingEdges
 from ..fusion.kernels import describe_kernel, estimated_cycles, row_key
-from ..fusion.state import Counter, FusionState, Tally
+from ..fusion.state import Counter, FusionState
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
 from ..hardware.machine import Rate
 from ..layout.arrays import FusionGraph, Node
@@ -60,7 +61,7 @@ class FusionDecomposition(Decomposition):
         @compiled.callback(KEY)
         def read_key(address: int, place: int, key: NDArray) -> float:
             _, graph, _, _, state = load(address, kind)
-            if state.tally[place, Tally.FUSED] == 0:
+            if not is_kernel(place, state):
                 return 0.0
             describe_kernel(place, graph, state)
             key[0] = row_key(state.kernel)
@@ -86,7 +87,7 @@ class FusionDecomposition(Decomposition):
         starts, keys, counts, features = [0], [], [], []
         for config in configs:
             _go_to(np.ascontiguousarray(config, np.int8), proposed, graph, inputs, state)
-            places = np.flatnonzero(state.tally[:, Tally.FUSED])
+            places = kernels_of(state)
             keys.append(np.empty(len(places), np.uint64))
             features.append(np.empty((len(places), len(FEATURES))))
             _read_all(places, graph, analytical, state, keys[-1], features[-1])

@@ -11,9 +11,10 @@ from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 
 from ..fusion.evaluation import fuse_again
+from ..fusion.guests import is_kernel
 from ..fusion.incremental import IncomingEdges, connect, new_inputs
 from ..fusion.kernels import describe_kernel, estimated_cycles, tuned_key
-from ..fusion.state import Counter, FusionState, Known, Tally, same
+from ..fusion.state import Counter, FusionState, Known, same
 from ..hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Flag, Kernel
 from ..hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS, override
 from ..hardware.machine import Machine, Rate
@@ -219,7 +220,7 @@ def compare(cursor: Candidate, made: Compiled, touched: NDArray) -> int:
 def key_of(place: int, cursor: Candidate, made: Compiled) -> np.uint64:
     """Return the key of the kernel at a place, 0 if there is none."""
     i = made.numbering.node[place]
-    if i < 0 or made.state.tally[i, Tally.FUSED] == 0:
+    if i < 0 or not is_kernel(i, made.state):
         return np.uint64(0)
     describe_kernel(i, made.target.arrays, made.state)
     take_settings(place, i, cursor, made)

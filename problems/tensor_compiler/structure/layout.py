@@ -11,8 +11,9 @@ from bbo_suite.compiled import compiled_for, handle, load, name_of_type
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 
 from ..fusion.default_fusion import PlanMemory, choose, new_plan_memory
+from ..fusion.guests import is_kernel
 from ..fusion.kernels import describe_kernel, row_key
-from ..fusion.state import Tally, first_kernels, same
+from ..fusion.state import first_kernels, same
 from ..hardware.machine import Machine
 from ..layout.layout_pass import LayoutPass, Source, first_nodes, lay_out
 from .base import (
@@ -130,7 +131,7 @@ def _compare(made: Compiled, keys: NDArray, touched: NDArray) -> int:
     count, none = 0, np.uint64(0)
     for place in range(len(keys)):
         i, key = made.numbering.node[place], none
-        if i >= 0 and made.state.tally[i, Tally.FUSED] > 0:
+        if i >= 0 and is_kernel(i, made.state):
             describe_kernel(i, made.target.arrays, made.state)
             key = row_key(made.state.kernel)
         count = report(place, key, keys, touched, count)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Problem
 from bbo_suite.core.problem import ESTIMATE
-from bbo_suite.core.program import NO_CHANGE, Kernel, Program
+from bbo_suite.core.program import NO_CHANGE, Change, Kernel, Program
 from bbo_suite.core.task import Screen
 
 from ..hardware.machine import COST_MODEL, MACHINES, Machine, Rate, split_machine
@@ -57,7 +57,8 @@ class ProgramProblem(Problem):
         self._read = read_simplified(path) if users else Simplified(read(path), "", True)
         self._graph: ProgramGraph = build(self._read.module, str(path))
         self._machine: Machine = MACHINES[self._machine_name]
-        self._catalogued = "" if isinstance(instance, Path) else name
+        self._catalogued = "" if users else name
+        self._path = path if users else None
         self._prepare(path)
 
     def _without_kernel(self, name: str) -> str:
@@ -90,19 +91,38 @@ class ProgramProblem(Problem):
         """Return a function that compiles a `(d,)` candidate for the machine of the analytical model."""
 
     def paste(self, config: NDArray) -> str:
-        """Return a line `decision = label` for each difference from the compiler's choice, by operation."""
+        """Return a line `decision = label` for each difference from the compiler's choice, by operation.
+
+        An operation of a user's program has its place in the source, if the file says it, and a fusion that the
+        candidate prevents has the way to do that in JAX.
+        """
         lines: dict[str, list[str]] = {}
+        sources = self._sources()
         for change in self.changes(config):
             operation, what = place(change.name)
-            lines.setdefault(operation, [operation]).append(f"  {what} = {change.value}")
+            source = sources.get(operation.partition("~")[0], "")
+            barrier = "  (in JAX: an optimization_barrier there)" if source and _is_cut(change) else ""
+            heading = f"{operation}  ({source})" if source else operation
+            lines.setdefault(operation, [heading]).append(f"  {what} = {change.value}{barrier}")
         return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
+
+    def _sources(self) -> dict[str, str]:
+        """Return where the instructions of a user's program come from."""
+        if self._path is None:
+            return {}
+        from ..hlo.reader import parsed, read_text
+        from ..hlo.sources import sources
+
+        text, _, names = parsed(read_text(self._path), str(self._path))
+        return sources(text, names)
 
     def usage(self) -> str:
         """Return that no real compiler takes these decisions, and whether XLA's own passes ran before."""
         doubt = "" if self._read.ran else ". XLA's own passes did not run here, so XLA may find such gains by itself"
         return (
             "for reading only: these are decisions of a simulated compiler, which no real one takes by name. They show"
-            " where a real compiler may gain; xla-tpu searches decisions of XLA:TPU that can be pasted"
+            " where a real compiler may gain. What is not fused can be forced in JAX, by jax.lax.optimization_barrier;"
+            " fusions, tiles and flags cannot. xla-tpu searches decisions of XLA:TPU that can be pasted"
             f"{doubt}"
         )
 
@@ -130,6 +150,10 @@ class ProgramProblem(Problem):
 
         passes = {} if self._read.ran else {"XLA's passes": self._read.note}
         return passes | unknown(self._read.module) | self._graph.loops()
+
+
+def _is_cut(change: Change) -> bool:
+    return " -> " in change.name and change.value == "False"
 
 
 def place(name: str) -> tuple[str, str]:

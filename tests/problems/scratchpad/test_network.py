@@ -188,6 +188,16 @@ def test_the_default_is_better_than_simpler_compilers_and_lies_between_1_5_and_5
         assert 1.5 <= default / NetworkModel(instance).machine.network.compulsory(GRANULE) <= 5
 
 
+def test_a_pasted_plan_counts_the_loads_that_it_avoids():
+    problem = ScratchpadProblem("bert@4MiB")
+    row, words = problem.default_row() * 0, "{0} of 16 loads of intermediate results are avoided, {0} of 4 transposes"
+    assert words.format(0) in problem.paste(row)
+    names = [problem.space.name(i) for i in range(len(problem.space))]
+    transposes = [i for i, name in enumerate(names) if name.endswith(": eliminate")]
+    row[transposes] = 1
+    assert words.format(4) in problem.paste(row)
+
+
 @pytest.mark.parametrize("size", [16, 32])
 def test_the_best_of_one_operator_is_the_best_of_all_its_candidates(size):
     machine = Machine(product(size, 2 * size, size), 1500 * size // 16)

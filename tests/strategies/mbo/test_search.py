@@ -131,10 +131,10 @@ def test_without_heat_the_state_is_the_best_candidate_so_far():
 
 
 def test_diagnostics_have_the_scores_of_all_four_regressors():
-    space, cost = mixed(10, 0)
+    space, cost = mixed(12, 0)
     searcher = ModelBasedOptimization(Task("t", space, space.sample(1, rng())[0], "s"), 200, rng(), ModelOptions())
     assert searcher.diagnostics() == {}
-    for _ in range(5):
+    for _ in range(12):
         rows = searcher.ask(20)
         searcher.tell(rows, cost(rows))
     scores = {name: value for name, value in searcher.diagnostics().items() if name != "hits/models"}

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.fusion.state import MOST_COPIES, Counter, Known
+from bbo_problems.tensor_compiler.fusion.state import MOST_COPIES, Counter, Known, Tally
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
+from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
@@ -92,7 +93,7 @@ def check(graph: ProgramGraph, moves: list[int], share: float, most: int) -> Non
         assert (float(seconds[0]), int(overflowing[0])) == swept(fusion, config, rows)
         for name in ("cycles", "sums"):
             assert np.array_equal(getattr(updated.state, name), getattr(fusion.state, name))
-        stored = np.flatnonzero(fusion.state.cycles)
+        stored = np.flatnonzero(fusion.state.tally[:, Tally.FUSED])
         assert np.array_equal(updated.state.tally[stored], fusion.state.tally[stored])
         assert np.array_equal(updated.state.load[stored], fusion.state.load[stored])
 
@@ -101,6 +102,19 @@ def check(graph: ProgramGraph, moves: list[int], share: float, most: int) -> Non
 @settings(max_examples=120, deadline=None)
 def test_updates_equal_sweeps_where_heavy_operations_compete(seed: int, moves: list[int], share: float) -> None:
     check(tangle(seed), moves, share, 3)
+
+
+@given(seed=st.integers(0, 20), share=st.sampled_from([0.0, 0.3, 0.7]))
+@settings(max_examples=30, deadline=None)
+def test_no_kernel_waits_for_itself(seed: int, share: float) -> None:
+    fusion = fusion_of(tangle(seed))
+    config = np.random.default_rng(seed).random(len(fusion.columns)) < share
+    assert (fusion.kernels(config.astype(np.int8)).rows[:, Kernel.OPERATIONS] > 0).all()
+    edges = fusion.last_program().edges
+    while len(edges):
+        ready = ~np.isin(edges[:, 0], edges[:, 1])  # kernels for which nothing has to run first
+        assert ready.any()
+        edges = edges[~ready]
 
 
 @given(moves=MOVES, share=st.sampled_from([0.95, 0.99, 1.0]))

@@ -36,6 +36,54 @@ def test_decisions_are_listed_under_their_operation():
     assert others == [f"  fused into {n.split(' -> ')[1]} = {not problem.default[names.index(n)]}" for n in own]
 
 
+OLDER = """HloModule jit_f
+ENTRY main {
+  x = f32[512,512] parameter(0)
+  e = f32[512,512] exponential(x), metadata={op_name="jit(f)/exp" source_file="/home/me/model.py" source_line=12}
+  ROOT s = f32[512,512] sine(e), metadata={op_name="jit(f)/sin"}
+}
+"""
+NEWER = """HloModule jit_f
+
+FileNames
+1 "/home/me/model.py"
+
+FunctionNames
+1 "f"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=12 end_line=12 column=4 end_column=9}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+
+ENTRY main {
+  x = f32[512,512] parameter(0)
+  e = f32[512,512] exponential(x), metadata={op_name="jit(f)/exp" stack_frame_id=1}
+  ROOT s = f32[512,512] sine(e), metadata={op_name="jit(f)/sin" stack_frame_id=7}
+}
+"""
+LOCATED = """module @jit_f {
+  func.func public @main(%x: tensor<512x512xf32>) -> tensor<512x512xf32> {
+    %0 = stablehlo.exponential %x : tensor<512x512xf32> loc(#loc2)
+    %1 = stablehlo.sine %0 : tensor<512x512xf32>
+    return %1 : tensor<512x512xf32>
+  }
+}
+#loc1 = loc("/home/me/model.py":12:4)
+#loc2 = loc("jit(f)/exp"(#loc1))
+"""
+
+
+@pytest.mark.parametrize("text", [OLDER, NEWER, LOCATED])
+def test_a_fusion_that_is_prevented_leads_to_its_line_in_jax(tmp_path, text):
+    (tmp_path / "f.hlo").write_text(text)
+    problem = bbo_suite.problem(f"fusion:{tmp_path / 'f.hlo'}")
+    heading, *lines = problem.paste(problem.default_row() * 0).splitlines()
+    assert heading.endswith("  (model.py:12, jit(f)/exp)")
+    assert [line.partition("  (")[2] for line in lines] == ["in JAX: an optimization_barrier there)"]
+
+
 @pytest.mark.slow
 def test_layouts_and_tiles_are_given_by_their_labels():
     layout = bbo_suite.problem("layout/rnn")
