@@ -62,6 +62,7 @@ class Cursor:
       places: the number of places.
       width: the number of features of a part.
       owner: keeps alive what the memory points to.
+      whole: the parameters whose change makes all parts anew, which takes a hundred times as long as other changes.
     """
 
     change: Function
@@ -71,6 +72,7 @@ class Cursor:
     places: int
     width: int
     owner: object
+    whole: range = range(0)
 
     @property
     def handle(self) -> int:

@@ -35,12 +35,12 @@ class FamilyModel:
         self.arrays, self.rows = self._without_points(width), np.empty(0, np.int64)
 
     def _without_points(self, width: int) -> FamilyArrays:
-        return self._empty(np.zeros((0, width)), np.zeros(0, np.int64), np.zeros(width))
+        return self._empty(np.zeros((width, 0)), np.zeros(0, np.int64), np.zeros(width))
 
     def _empty(self, x: NDArray[np.float64], families: NDArray[np.int64], scale: NDArray[np.float64]) -> FamilyArrays:
         counts = np.bincount(families, minlength=int(self._of.max(initial=0)) + 1)
         starts, blocks = (np.concatenate([[0], np.cumsum(n)]).astype(np.int64) for n in (counts, counts**2))
-        weights, failures = np.zeros(len(x)), np.zeros(len(x))
+        weights, failures = np.zeros(len(families)), np.zeros(len(families))
         signals = np.zeros(len(counts))
         return FamilyArrays(
             self._of, starts, x, weights, failures, np.zeros(blocks[-1]), blocks, signals, scale, np.zeros(1)
@@ -93,7 +93,7 @@ class FamilyModel:
         means = np.stack([np.bincount(families, column) for column in x.T], axis=1) / counts[:, None]
         spread = np.sqrt(((x - means[families]) ** 2).mean(axis=0))
         scale = np.where(spread > 1e-9, 1 / (reach * np.maximum(spread, 1e-9)), 0.0)
-        self.arrays = self._empty(np.ascontiguousarray(x), families, scale)
+        self.arrays = self._empty(np.ascontiguousarray(x.T), families, scale)
         self.arrays.rate[0] = failed.mean()
         return solve(self.arrays, residuals, failed, nuggets + _NUGGET, max(noise, 1e-12))
 
@@ -104,7 +104,7 @@ class FamilyModel:
 
     def predict(self, x: NDArray[np.float64], families: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the `(k,)` residuals of parts with `(k, f)` standardised features."""
-        return correct_all(self.arrays, np.ascontiguousarray(x), families, np.zeros(LARGEST))
+        return correct_all(self.arrays, np.ascontiguousarray(x), families, np.zeros(2 * LARGEST))
 
 
 class FamilyArrays(NamedTuple):
@@ -113,7 +113,7 @@ class FamilyArrays(NamedTuple):
     Attributes:
       of: `(p,)` the family of each place.
       starts: `(g + 1,)` the points of family i are `starts[i]:starts[i + 1]` of the other arrays.
-      points: `(q, f)` scaled features.
+      points: `(f, q)` standardised features.
       weights, failures: `(q,)` of the kernel values, which add up to the residual of the log cost, and of the chance to
         fail.
       inverses: of the kernel matrices, one after another.
@@ -151,29 +151,38 @@ def correct(families: FamilyArrays, family: int, x: NDArray, kernel: NDArray, co
 
     They go to `correction`; `kernel` is a buffer for the kernel values of a family.
     """
-    first, n = families.starts[family], families.starts[family + 1] - families.starts[family]
+    first, last, block = families.starts[family], families.starts[family + 1], families.blocks[family]
+    n = last - first
+    near, far = kernel[:n], kernel[LARGEST : LARGEST + n]
+    _kernel(families, first, last, x, near)
     correction[0], correction[1], correction[2] = 0.0, 1.0, families.rate[0]
+    far[:] = 0.0
+    for j in range(n):
+        row, value = families.inverses[block + j * n : block + (j + 1) * n], near[j]
+        for i in range(n):  # over the columns of a row, so that it is vectorised
+            far[i] += row[i] * value
     for i in range(n):
-        kernel[i] = _matern(families.points[first + i], x, families.scale)
-        correction[0] += kernel[i] * families.weights[first + i]
-        correction[2] += kernel[i] * families.failures[first + i]
-    block = families.blocks[family]
-    for i in range(n):
-        total = 0.0
-        for j in range(n):
-            total += families.inverses[block + i * n + j] * kernel[j]
-        correction[1] -= total * kernel[i]
+        correction[0] += near[i] * families.weights[first + i]
+        correction[1] -= near[i] * far[i]
+        correction[2] += near[i] * families.failures[first + i]
     correction[1] = max(correction[1], 0.0) * families.signals[family]
 
 
 @compiled(runtime=False)
-def _matern(point: NDArray, x: NDArray, scale: NDArray) -> float:
-    total = 0.0
-    for i in range(len(x)):
-        gap = (x[i] - point[i]) * scale[i]
-        total += gap * gap
-    distance = (3.0 * total) ** 0.5
-    return (1.0 + distance) * np.exp(-distance)
+def _kernel(families: FamilyArrays, first: int, last: int, x: NDArray, values: NDArray) -> None:
+    """Write the kernel values of points `first` to `last` and another one."""
+    values[:] = 0.0
+    for column in range(len(x)):
+        scale = families.scale[column]
+        if scale == 0.0:
+            continue
+        points, own = families.points[column, first:last], x[column]
+        for i in range(len(values)):
+            gap = (own - points[i]) * scale
+            values[i] += gap * gap
+    for i in range(len(values)):
+        distance = (3.0 * values[i]) ** 0.5
+        values[i] = (1.0 + distance) * np.exp(-distance)
 
 
 @compiled()
@@ -186,7 +195,7 @@ def solve(families: FamilyArrays, residuals: NDArray, failed: NDArray, nuggets: 
       nuggets: `(q,)` variance of a measurement, in terms of the signal.
       noise: the variance of residuals that is expected before any is known.
     """
-    errors, count = 0.0, 0
+    errors, count, point = 0.0, 0, np.empty(len(families.points))
     for family in range(len(families.starts) - 1):
         first, last = families.starts[family], families.starts[family + 1]
         n, block = last - first, families.blocks[family]
@@ -195,8 +204,8 @@ def solve(families: FamilyArrays, residuals: NDArray, failed: NDArray, nuggets: 
             continue
         inverse = families.inverses[block : block + n * n].reshape(n, n)
         for i in range(n):
-            for j in range(n):
-                inverse[i, j] = _matern(families.points[first + i], families.points[first + j], families.scale)
+            point[:] = families.points[:, first + i]
+            _kernel(families, first, last, point, inverse[i])
             inverse[i, i] += nuggets[first + i]
         _invert(inverse)
         families.weights[first:last] = inverse @ residuals[first:last]
@@ -213,7 +222,7 @@ def solve(families: FamilyArrays, residuals: NDArray, failed: NDArray, nuggets: 
 @compiled()
 def diagonals(families: FamilyArrays) -> NDArray:
     """Return the `(q,)` diagonals of the inverses."""
-    found = np.empty(len(families.points))
+    found = np.empty(len(families.weights))
     for family in range(len(families.starts) - 1):
         first, n = families.starts[family], families.starts[family + 1] - families.starts[family]
         for i in range(n):

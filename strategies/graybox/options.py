@@ -12,7 +12,9 @@ from bbo_suite.core.versions import PinnedFile
 class GrayBoxOptions:
     """Options of `graybox`."""
 
-    sweeps: float = option(2.0, "parts priced for each candidate, in turns of all single changes", low=0, high=1000)
+    sweeps: float = option(
+        2.0, "parts priced for each candidate, in turns of all single changes, but at most 100,000", low=0, high=1000
+    )
     heat: float = option(1.0, "initial temperature, in mean cost differences of a virtual step", low=0, high=100)
     explore: float = option(0.1, "share of candidates that prefer parts of which models are unsure", low=0, high=1)
     models: bool = option(True, "predict parts that are not measured; else they cost what the compiler estimates")

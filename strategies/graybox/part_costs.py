@@ -210,7 +210,7 @@ class PartCosts:
         rows = np.flatnonzero(memory.repeats > 0) if self._options.memory else np.zeros(0, np.int64)
         failed = np.isinf(costs[rows])
         known = memory.keys[rows], np.where(failed, penalty, costs[rows]), spreads[rows], failed
-        buffers = np.zeros(1, np.uint64), np.zeros(self._width), np.zeros(LARGEST), np.zeros(3)
+        buffers = np.zeros(1, np.uint64), np.zeros(self._width), np.zeros(2 * LARGEST), np.zeros(3)
         return Posterior(new_table(*known, self._slots), self._model.arrays, self._families.arrays, *buffers)
 
     def _estimated(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -25,6 +25,10 @@ _NEIGHBOURS = 40
 _LEAST_READINGS = 3000
 """Also where decisions are few: an improvement may need several changes at once, and shorter searches miss it."""
 _MOST_COPIES = 4000
+_MOST_READINGS = 100_000
+_PASSES, _FIRST_PASSES = 20, 100
+"""Moves of a search that compile the whole program, as one takes as long as a hundred others. The other searches of a
+batch start from the end of the first one, which makes more of them."""
 _CAUTION = 2.0
 _SAFE, _RISKY = 0.03, 0.3
 _PENALTY = 10.0
@@ -51,13 +55,13 @@ class PartSearch:
         self._parts = structure.parts
         self._apart = isinstance(structure.parts, TableDecomposition) and structure.parts.is_separable
         self._space, self._options, self._rng = space, options, rng
-        self._proposals = proposals(space, structure)
         self._best, self._cost = default.astype(np.int64), np.inf
         self._others = np.empty((0, len(default)), np.int64)
         self._draw, self._spread, self._archive = 0, 1.0, Archive(space, rng)
         self._own: Parts | None = None
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
+        self._proposals = proposals(space, structure, self._cursor.whole)
         self._part_costs = PartCosts(self._parts, families(self._cursor), options, rng)
         width, places = self._cursor.width, self._cursor.places
         self._new = np.empty(places, np.uint64), np.empty(places, np.int64), np.empty((places, width))
@@ -88,7 +92,8 @@ class PartSearch:
             self._remember(posterior)
             return self._best[None].astype(self._space.dtype)
         n = min(n, BATCH)
-        start = self._end(self._best, self._copies(), posterior, Acquisition(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0))
+        cautious = Acquisition(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0)
+        start = self._end(self._best, self._copies(), posterior, cautious, _FIRST_PASSES)
         none, ends = np.zeros((0, 2), np.int64), [self._fresh(start, posterior)]
         for place in range(1, n):
             explores = place >= n - round((_EXPLORERS if self._apart else 1.0) * self._options.explore * n)
@@ -96,7 +101,7 @@ class PartSearch:
             self._draw += 1
             spread = self._spread if self._options.draws else 0.0
             acquisition = Acquisition(-float(explores), spread, risk, self._draw, penalty, exploitation_penalty)
-            end = self._end(start, none, posterior, acquisition)
+            end = self._end(start, none, posterior, acquisition, _PASSES)
             ends.append(self._fresh(end, posterior))
         self._part_costs.grow(posterior)
         return np.array(ends, self._space.dtype)
@@ -108,14 +113,15 @@ class PartSearch:
         return np.ascontiguousarray(copies[chosen])
 
     def _end(
-        self, start: NDArray, copies: NDArray, posterior: Posterior, acquisition: Acquisition
+        self, start: NDArray, copies: NDArray, posterior: Posterior, acquisition: Acquisition, passes: int
     ) -> NDArray[np.int64]:
         """Return the end of a search; after one that draws but finds no new parts, the next draws are wider."""
         cursor, workspace, options = self._cursor, self._workspace, self._options
-        readings = max(_LEAST_READINGS, int(options.sweeps * (self._proposals.sizes - 1).sum()))
+        readings = min(options.sweeps * (self._proposals.sizes - 1).sum(), _MOST_READINGS)
         anneal(
             *(cursor.change, cursor.key, cursor.describe, cursor.handle, start, self._others, copies),
-            *(readings, options.heat, self._proposals, posterior, acquisition, workspace),
+            *(max(_LEAST_READINGS, int(readings)), passes, options.heat),
+            *(self._proposals, posterior, acquisition, workspace),
         )
         new = self._remember(posterior)
         if acquisition.spread:

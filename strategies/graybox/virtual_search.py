@@ -54,6 +54,7 @@ def anneal(
     others: NDArray,
     copies: NDArray,
     readings: int,
+    passes: int,
     heat: float,
     proposals: Proposals,
     posterior: Posterior,
@@ -67,6 +68,8 @@ def anneal(
       others: `(k, d)` other candidates.
       copies: `(c, 2)` the first moves: the other candidate, and the parameter, that are copied if that is better.
       readings: of the other moves: the number of parts whose costs are read.
+      passes: of the first and of the other moves: how many may compile the whole program; the rest of such moves is
+        left out, evenly.
       heat: initial temperature in geometric means of cost differences.
       proposals: the other moves.
       posterior: costs, and the model that predicts what is not measured.
@@ -78,20 +81,26 @@ def anneal(
     for place in range(len(workspace.costs)):
         workspace.costs[place] = part_cost(key_of, describe, handle, place, posterior, acquisition)
         total += workspace.costs[place]
-    lowest, step, read = total, 0, 0
+    lowest, step, read, passed, copied = total, 0, 0, 0, 0
     workspace.best[:] = start
     while step < len(copies) or read < readings:
-        temperature = 0.0
-        if step < len(copies):
+        temperature, is_copy = 0.0, step < len(copies)
+        if is_copy:
             source, column = others[copies[step, 0]], copies[step, 1]
             count = copy(proposals, column, source, workspace.config, workspace.columns, workspace.values)
         else:
             temperature = heat * _COOLING ** (-read / readings)
             count = propose(proposals, workspace.config, workspace.columns, workspace.values, workspace.random)
-        moved = _change(count, change, handle, workspace)
-        difference = _cost_again(moved, key_of, describe, handle, posterior, acquisition, workspace)
-        read += moved + 1 if step >= len(copies) else 0
         step += 1
+        if _compiles_all(count, proposals, workspace):
+            if passed >= (passes if is_copy else copied + passes * (read + 1) / readings):
+                read += 0 if is_copy else 1
+                continue
+            passed += 1
+            copied += is_copy
+        moved = _change(count, change, handle, workspace)
+        read += 0 if is_copy else moved + 1
+        difference = _cost_again(moved, key_of, describe, handle, posterior, acquisition, workspace)
         if _accepts(difference, temperature, workspace):
             total += difference
             for i in range(count):
@@ -117,6 +126,15 @@ def _change(count: int, change: Callable[..., Any], handle: int, workspace: Work
     for place in range(len(workspace.costs)):
         workspace.touched[place] = place
     return len(workspace.costs)
+
+
+@compiled(runtime=False)
+def _compiles_all(count: int, proposals: Proposals, workspace: Workspace) -> bool:
+    """Return whether the move of `count` parameters in `workspace` compiles the whole program."""
+    whole = False
+    for i in range(count):
+        whole |= proposals.whole[workspace.columns[i]]
+    return whole
 
 
 @compiled(runtime=False)
@@ -207,6 +225,7 @@ class Proposals(NamedTuple):
       movable: parameters with two values or more.
       members, starts: group g, `members[starts[g]:starts[g + 1]]`, is set to one value by a move.
       bonds, neighbours: as `Structure.starts` and `Structure.neighbours`.
+      whole: `(d,)` whether a parameter is in `Cursor.whole`.
     """
 
     sizes: NDArray[np.int64]
@@ -216,9 +235,10 @@ class Proposals(NamedTuple):
     starts: NDArray[np.int64]
     bonds: NDArray[np.int64]
     neighbours: NDArray[np.int32]
+    whole: NDArray[np.bool_]
 
 
-def proposals(space: Space, structure: Structure) -> Proposals:
+def proposals(space: Space, structure: Structure, whole: range) -> Proposals:
     """Return the moves of a space.
 
     A group holds the parameters that decide one node, or the uses of one node, or those with equal features. It has two
@@ -228,6 +248,8 @@ def proposals(space: Space, structure: Structure) -> Proposals:
     alike = np.unique(structure.features, axis=0, return_inverse=True)[1].reshape(-1)
     found = [group for label in (alike, *decided_nodes(structure)) for group in _groups(label, sizes)]
     starts = np.cumsum([0, *map(len, found)])
+    is_whole = np.zeros(len(sizes), bool)
+    is_whole[whole.start : whole.stop] = True
     members = np.concatenate([np.empty(0, np.int64), *found])
     return Proposals(
         sizes,
@@ -237,6 +259,7 @@ def proposals(space: Space, structure: Structure) -> Proposals:
         starts.astype(np.int64),
         np.ascontiguousarray(structure.starts, np.int64),
         np.ascontiguousarray(structure.neighbours, np.int32),
+        is_whole,
     )
 
 

@@ -114,7 +114,8 @@ class JointDecomposition(CursorDecomposition):
             places=self._places,
         )
         functions = _functions(name_of_type(arrays), name_of_type(sides[0]))
-        return Cursor(*functions, handle(arrays), len(self.runs), len(FEATURES), (self, arrays, sides, memories))
+        memory, owner, layouts = handle(arrays), (self, arrays, sides, memories), range(arrays.starts[0])
+        return Cursor(*functions, memory, len(self.runs), len(FEATURES), owner, layouts)
 
     def _side(self) -> Side:
         d = len(self._layout.fused) + len(self._layout.copied)

@@ -85,7 +85,8 @@ class LayoutDecomposition(CursorDecomposition):
             self._places,
         )
         functions = _functions(name_of_type(arrays), name_of_type(sides[0]))
-        return Cursor(*functions, handle(arrays), len(self.runs), len(FEATURES), (self, arrays, sides, memories))
+        memory, owner = handle(arrays), (self, arrays, sides, memories)
+        return Cursor(*functions, memory, len(self.runs), len(FEATURES), owner, range(len(self._layout.nodes)))
 
 
 def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function, Function]:
