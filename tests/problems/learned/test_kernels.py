@@ -53,12 +53,19 @@ def described(graphs, place):
     return opcodes, [name for name, is_read in zip(opcodes, read, strict=True) if is_read], own.edges.tolist()
 
 
-def test_a_kernel_has_its_operations_and_what_it_reads():
+def test_a_kernel_has_its_operations_those_of_its_guests_and_what_it_reads():
     graphs, names = diamond()
-    assert described(graphs, names.index("e")) == (["parameter", "exponential"], ["parameter"], [[0, 1]])
-    opcodes, read, edges = described(graphs, names.index("m"))
-    assert sorted(read) == ["exponential", "parameter"]
-    assert len(edges) == 2 and opcodes[-1] == "multiply" and {end for _, end in edges} == {2}
+    opcodes, read, edges = described(graphs, names.index("e"))
+    assert names == ["e"]  # the other two read what it makes, element by element
+    assert sorted(opcodes) == ["exponential", "multiply", "negate", "parameter", "parameter"]
+    assert read == ["parameter", "parameter"]
+    ends = [(opcodes[start], opcodes[end]) for start, end in edges]
+    assert sorted(ends) == [
+        ("exponential", "multiply"),
+        ("exponential", "negate"),
+        ("parameter", "exponential"),
+        ("parameter", "multiply"),
+    ]
 
 
 def test_an_operation_that_is_computed_twice_is_in_both_kernels():
