@@ -279,7 +279,7 @@ def test_mistakes_in_the_text_are_named_with_their_place(text, message):
         ("module @m { func.func private @main(%a: tensor<f32>) -> tensor<f32> }", "the process died of"),
         (
             "module @m { func.func public @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> } }",
-            r"HLO text as HLO, line 4: 'f32\[\?\]\{0\}' is not a shape",
+            r"HLO text as HLO, line 3: 'f32\[\?\]' is not a shape",
         ),
     ],
 )
