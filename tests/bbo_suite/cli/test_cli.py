@@ -28,7 +28,7 @@ def strict(text):
 
 
 def process(folder, command, **environment):
-    text = command.replace("BBO", f"{sys.executable} -m bbo_suite")
+    text = command.replace("BBO", f"{shlex.quote(sys.executable)} -m bbo_suite")
     return subprocess.run(
         ["bash", "-c", text], cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=120
     )
@@ -47,7 +47,7 @@ def test_json_is_one_object_a_run_and_nothing_else(suite, toy):
 
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_a_problem_prints_does_not_reach_the_json(tmp_path, toy, jobs):
-    plugins = " ".join(map(str, toy))
+    plugins = shlex.join(map(str, toy))
     done = process(tmp_path, f"BBO run {plugins} --budget 20 --repeats 2 --json --quiet --jobs {jobs}")
     assert len(strict(done.stdout)) == 2
     assert "evaluating" in done.stderr
@@ -90,7 +90,7 @@ def test_run_ends_with_figures_the_headlines_and_the_next_commands(suite, toy):
     assert lines[-5:-3] == headlines("s", Path("results"))
     assert "black-box" in lines[-5] and "structure" in lines[-4]
     assert lines[-2].startswith("next: python -m bbo_suite report s  ")
-    assert lines[-1].strip().startswith(f"python -m bbo_suite best s --plugin {toy[1]} --plugin {toy[3]}  ")
+    assert lines[-1].strip().startswith(f"python -m bbo_suite best s {shlex.join(map(str, toy))}  ")
     for command in (lines[-2].removeprefix("next: "), lines[-1]):
         assert suite(*shlex.split(command.partition("  (")[0])[3:]).code == 0
     report = Path("results/s/report.html").read_text()
@@ -187,7 +187,7 @@ def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
 
 @pytest.mark.slow
 def test_a_closed_pipe_is_quiet(tmp_path, toy):
-    plugins = " ".join(map(str, toy))
+    plugins = shlex.join(map(str, toy))
     done = process(tmp_path, f"BBO run {plugins} --budget 10 --repeats 9 --jobs 1 --json --quiet | head -1")
     assert len(strict(done.stdout)) == 1
     assert "Broken" not in done.stderr and "Traceback" not in done.stderr
@@ -198,7 +198,8 @@ def test_a_closed_pipe_is_quiet(tmp_path, toy):
 @pytest.mark.parametrize("environment", [{"LC_ALL": "C"}, {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
 def test_poor_terminals(tmp_path, toy, environment):
     (tmp_path / "größe.py").write_text(toy[3].read_text(), encoding="utf-8")
-    run = f"BBO run {toy[0]} {toy[1]} --plugin gr*.py --budget 10 --jobs 1 --only 1/1"  # a share draws no figures
+    # a share draws no figures
+    run = f"BBO run {shlex.join(map(str, toy[:2]))} --plugin gr*.py --budget 10 --jobs 1 --only 1/1"
     command = f"{run}; BBO list --plugin gr*.py"
     done = process(tmp_path, command, **{"LC_ALL": "C", "COLUMNS": "40", **environment})
     assert done.returncode == 0, done.stderr
