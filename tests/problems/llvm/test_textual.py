@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,7 +35,7 @@ def test_the_default_is_the_default_pipeline():
 
 def test_the_command_reads_an_unpacked_file_and_says_how_to_get_it(tmp_path):
     problem = LlvmProblem("bits")
-    packed = problem.usage().partition("gunzip -c ")[2].partition(" > bits.ll`")[0]
+    (packed,) = shlex.split(problem.usage().partition("gunzip -c ")[2].partition(" > bits.ll`")[0])
     assert Path(packed).read_bytes().startswith(b"\x1f\x8b")
     assert f"opt` of LLVM {'.'.join(map(str, llvm_version_info))}," in problem.usage()
     (tmp_path / "own.ll.gz").write_bytes(Path(packed).read_bytes())
