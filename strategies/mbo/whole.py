@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Moves, Space
 
+from ..single_changes import SingleChanges
+
 _PARAMETERS, _VALUES = 20, 2_000
 
 FEWEST = 10
@@ -160,7 +162,7 @@ class Whole:
 
     def __init__(self, space: Space, moves: Moves, rng: Generator) -> None:
         self._space, self._moves, self._rng = space, moves, rng
-        self._process = Process(space)
+        self._process, self._singles = Process(space), SingleChanges(space)
         self._configs, self._values = np.zeros((0, len(space)), space.dtype), np.zeros(0)
 
     def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
@@ -209,22 +211,14 @@ class Whole:
         best = self._configs[np.argsort(self._values, kind="stable")[:_INCUMBENTS]]
         parents = best[self._rng.integers(0, len(best), _CHANGES)]
         changed = self._moves.mutate(parents, 1 + (self._rng.random(_CHANGES) < _TWICE), self._rng)
-        pool = np.concatenate([self._singles(best[0]), changed, self._space.sample(_OTHERS, self._rng)])
+        singles = self._singles.rows(best[0], self._rng.permutation(len(self._singles))[:_SINGLE])
+        pool = np.concatenate([singles, changed, self._space.sample(_OTHERS, self._rng)])
         liked = pool[np.argsort(self._process.means(pool), kind="stable")[:_BEST]]
         mothers, fathers = liked[self._rng.integers(0, len(liked), (2, _OTHERS))]
         half = _OTHERS // 2
         crossed = self._moves.cross(mothers[:half], fathers[:half], self._rng)
         changed = self._moves.mutate(mothers[half:], np.ones(half, np.int64), self._rng)
         return np.concatenate([pool, crossed, changed])
-
-    def _singles(self, config: NDArray) -> NDArray:
-        """Return the allowed single changes of a `(d,)` candidate, not more than `_SINGLE`."""
-        sizes = self._space.sizes
-        columns, values = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(size) for size in sizes])
-        others = self._rng.permutation(np.flatnonzero(values != config[columns]))[:_SINGLE]
-        singles = np.repeat(config[None], len(others), axis=0)
-        singles[np.arange(len(others)), columns[others]] = values[others]
-        return singles[self._space.allowed(singles)]
 
 
 def targets(values: NDArray[np.float64]) -> NDArray[np.float64]:

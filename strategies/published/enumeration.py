@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from bbo_suite import Decomposition, Graph, Level, Parts, Task, option
 
 from ..graphs import components
+from ..single_changes import SingleChanges
 from .model_search import BestFound
-from .planned import Planned, SingleChanges, lacking
+from .planned import Planned, lacking
 
 _PLAN = 100  # changes of TASO's plan
 _FINER = 8

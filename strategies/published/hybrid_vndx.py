@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from .planned import Measured, SingleChanges, Stepwise
+from ..single_changes import SingleChanges
+from .planned import Measured, Stepwise
 
 _FAILED = float(np.finfo(np.float64).max)
 _PENALTY = 1e3

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bbo_suite import Level, Task, option
 
 from ..graphs import differing, pairs
-from .planned import Climb, Measured, SingleChanges, Stepwise, best_of, lacking
+from ..single_changes import SingleChanges
+from .planned import Climb, Measured, Stepwise, best_of, lacking
 
 _ATTEMPTS = 100
 

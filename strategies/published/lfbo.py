@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Task, option
 
+from ..single_changes import SingleChanges
 from .model_search import Surrogate
-from .planned import Measured, SingleChanges, Stepwise, best_of
+from .planned import Measured, Stepwise, best_of
 
 _RADIUS = 2
 _LEAST_GAIN = 0.001

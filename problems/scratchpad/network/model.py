@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Decomposition, Graph, Structure
-from bbo_suite.core.program import NO_CHANGE
 
 from ..model import Groups, Model, interactions
 from .decode import decode
@@ -124,7 +123,7 @@ class NetworkModel(Model):
         resident = np.flatnonzero(plan.resident).tolist()
         staying = [self.machine.network.tensors[t].name + across.get(t, "") for t in resident]
         lines += [f"resident: {', '.join(staying)}"] if staying else []
-        return "\n".join([*lines, self._pairs()]) or NO_CHANGE
+        return "\n".join([*lines, self._pairs()])
 
     def _pairs(self) -> str:
         """Return how many loads of what was stored before the decoded plan avoids, the measure of Zheng et al."""

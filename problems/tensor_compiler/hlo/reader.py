@@ -37,7 +37,7 @@ def read(path: str | Path) -> Module:
 
 def read_hlo_text(path: str | Path) -> str:
     """Return the HLO text in a file of HLO or StableHLO text, plain or gzip; a UserError says why there is none."""
-    return _as_hlo(read_text(path), str(path))[0]
+    return as_hlo(read_text(path), str(path))[0]
 
 
 def read_text(path: str | Path) -> str:
@@ -64,7 +64,7 @@ def parse(text: str, source: str = "HLO text") -> Module:
 
 def parsed(text: str, source: str) -> tuple[str, Module, list[str]]:
     """Return HLO text, its module with the names there, and the names that a StableHLO text has instead."""
-    hlo, names = _as_hlo(text, source)
+    hlo, names = as_hlo(text, source)
     if hlo is not text:
         return hlo, parse_hlo(hlo, f"{source} as HLO"), names
     try:
@@ -93,7 +93,7 @@ def ask_xla(what: str, *given: str) -> Answer:
         workers.close()
 
 
-def _as_hlo(text: str, source: str) -> tuple[str, list[str]]:
+def as_hlo(text: str, source: str) -> tuple[str, list[str]]:
     """Return HLO text, and if it was StableHLO, the names of its instructions there."""
     if not text.strip():
         raise UserError(f"{source} is empty; give {FORMATS}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 _LINE = re.compile(r"^\s*+(?:ROOT )?%?([\w.$-]+) = (?:.*?\bmetadata=\{(.*)\})?", re.MULTILINE)
@@ -15,7 +15,7 @@ _ENTRY = re.compile(r'^(\d+) (?:"(.*)"|\{(.*)\})$', re.MULTILINE)
 _NUMBER = re.compile(r"\b(\w+)=(\d+)")
 
 
-def sources(text: str, names: list[str]) -> dict[str, str]:
+def sources(text: str, names: Sequence[str]) -> dict[str, str]:
     """Return `file:line, name in JAX` for each instruction of HLO text that has metadata.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -97,32 +98,32 @@ class ProgramProblem(Problem):
         candidate prevents has the way to do that in JAX.
         """
         lines: dict[str, list[str]] = {}
-        sources = self._sources()
         for change in self.changes(config):
             operation, what = place(change.name)
-            source = sources.get(operation.partition("~")[0], "")
+            source = self._sources.get(operation.partition("~")[0], "")
             barrier = "  (in JAX: an optimization_barrier there)" if source and _is_cut(change) else ""
             heading = f"{operation}  ({source})" if source else operation
             lines.setdefault(operation, [heading]).append(f"  {what} = {change.value}{barrier}")
         return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
 
+    @cached_property
     def _sources(self) -> dict[str, str]:
-        """Return where the instructions of a user's program come from."""
+        """Where the instructions of a user's program come from."""
         if self._path is None:
             return {}
-        from ..hlo.reader import parsed, read_text
+        from ..hlo.reader import as_hlo, read_text
         from ..hlo.sources import sources
 
-        text, _, names = parsed(read_text(self._path), str(self._path))
-        return sources(text, names)
+        return sources(*as_hlo(read_text(self._path), str(self._path)))
 
     def usage(self) -> str:
         """Return that no real compiler takes these decisions, and whether XLA's own passes ran before."""
         doubt = "" if self._read.ran else ". XLA's own passes did not run here, so XLA may find such gains by itself"
         return (
             "for reading only: these are decisions of a simulated compiler, which no real one takes by name. They show"
-            " where a real compiler may gain. What is not fused can be forced in JAX, by jax.lax.optimization_barrier;"
-            " fusions, tiles and flags cannot. xla-tpu searches decisions of XLA:TPU that can be pasted"
+            " where a real compiler may gain. JAX can ask for some of them: jax.lax.optimization_barrier prevents a fusion,"
+            " and with_layout_constraint of jax.experimental.layout sets a layout. xla-tpu searches decisions of XLA:TPU"
+            " that can be pasted"
             f"{doubt}"
         )
 

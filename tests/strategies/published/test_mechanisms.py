@@ -9,7 +9,7 @@ import pytest
 
 import bbo_suite
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
-from bbo_strategies.published.planned import SingleChanges
+from bbo_strategies.single_changes import SingleChanges
 from bbo_suite import Moves, Space, choice, product
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
