@@ -121,9 +121,9 @@ class ProgramProblem(Problem):
         doubt = "" if self._read.ran else ". XLA's own passes did not run here, so XLA may find such gains by itself"
         return (
             "for reading only: these are decisions of a simulated compiler, which no real one takes by name. They show"
-            " where a real compiler may gain. JAX can ask for some of them: jax.lax.optimization_barrier prevents a fusion,"
-            " and with_layout_constraint of jax.experimental.layout sets a layout. xla-tpu searches decisions of XLA:TPU"
-            " that can be pasted"
+            " where a real compiler may gain. JAX can ask for some: jax.lax.optimization_barrier prevents a fusion, and"
+            " with_layout_constraint of jax.experimental.layout sets a layout. xla-tpu searches decisions of XLA:TPU that"
+            " can be pasted"
             f"{doubt}"
         )
 
