@@ -122,8 +122,8 @@ class ProgramProblem(Problem):
         return (
             "for reading only: these are decisions of a simulated compiler, which no real one takes by name. They show"
             " where a real compiler may gain. JAX can ask for some: jax.lax.optimization_barrier prevents a fusion, and"
-            " with_layout_constraint of jax.experimental.layout sets a layout. xla-tpu searches decisions of XLA:TPU that"
-            " can be pasted"
+            " with_layout_constraint of jax.experimental.layout sets a layout. xla-tpu searches decisions of XLA:TPU"
+            " that can be pasted"
             f"{doubt}"
         )
 
