@@ -122,6 +122,11 @@ class CommandProblem(LiveProblem):
             rest = rest[each.parameter.length :]
         return found
 
+    @property
+    def statistics(self) -> list[str]:  # type: ignore[override]
+        """The sections and the largest functions of what the default builds, whose bytes compiling tells."""
+        return [] if self.build.goal == "size" else self.query((FACTS,)).get("statistics", [])
+
     def request(self, config: NDArray) -> Values:
         """Return what a candidate puts into the places of commands."""
         return self.values(config)

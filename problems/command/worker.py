@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from bbo_suite.core.problem import SAME_CODE
-from bbo_suite.supervised import RUN
+from bbo_suite.supervised import COMPILE, RUN
 from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_words, run
 from bbo_suite.timing import noise_of, pair, screened, smallest_difference
 
-from . import elf
+from .. import elf
 from .file import Build
 
 FACTS, PAIRS = "facts", "pairs"
@@ -34,6 +34,8 @@ _SLOWEST, _SPARE = 10, 2.0
 """A candidate may take so many times as long as the default, and so many seconds more."""
 _SECONDS, _AGAIN_SECONDS = 6.0, 0.7
 """Limits of the second measurement of what seems to be the best, and of each one of a candidate that is known."""
+_NAMED = 200
+"""Functions whose bytes are told, at most: the largest of the default."""
 _KEPT = 12
 """Builds of candidates that are measured again, which are kept."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -109,12 +111,14 @@ class Bench:
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - as LiveProblem takes it
         """Return the cost of values, or a status and a reason; or what another request asks for."""
-        kind, *rest = request if request[:1] in ((FACTS,), (PAIRS,)) else ("", request)
+        kind, *rest = request if request[:1] in ((FACTS,), (PAIRS,), (COMPILE,)) else ("", request)
         try:
             if kind == FACTS:
                 return self._facts()
             if kind == PAIRS:
                 return self._pairs(enter, *rest)
+            if kind == COMPILE:
+                return self._statistics(enter, *rest)
             if rest[0] == self._reference.values:
                 return self._of_default
             enter("build", self._build_limit + _SPARE)
@@ -122,6 +126,21 @@ class Bench:
             return self._cost_of(self._kept(rest[0]) if again else self._compiled(rest[0]), again, enter)
         except Failed as failed:
             return failed.args
+
+    def _statistics(self, enter: Enter, values: Values) -> list[float]:
+        """Return the bytes of sections and functions by `_names`; nan if the build fails."""
+        enter("build", self._build_limit + _SPARE)
+        try:
+            found = elf.sizes(self._kept(values).folder / _OUT)
+        except Failed:
+            return [math.nan] * len(self._names())
+        return [float(found[name]) for name in self._names()]
+
+    def _names(self) -> list[str]:
+        """Return the names of the statistics: the default's sections and its largest functions."""
+        if not self._reference.code or not (file := self._reference.folder / _OUT).is_file():
+            return []
+        return [name for name, _ in elf.sizes(file).most_common(_NAMED)]
 
     def _cost_of(self, made: Made, again: bool, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or a cost and a remark
         """Return the cost; codes that are known share theirs, unless the same values are measured again."""
@@ -301,6 +320,7 @@ class Bench:
         facts: dict[str, Any] = {"build": self._build_took, "output": sum(map(len, self._wanted))}
         if self._build.goal == "size":
             return facts | {"cost": self._size(self._reference)}
+        facts["statistics"] = self._names()
         wall = sum(limit - _SPARE for limit in self._run_limits) / _SLOWEST
         told = {seconds: smallest_difference(self._noise, int(seconds / max(2 * wall, 1e-3))) for seconds in (5, 60)}
         return facts | {"cost": self._cost, "noise": self._noise, "told": told}

@@ -65,6 +65,7 @@ class LlvmProblem(PassOrderProblem):
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.noisy = self.timed = objective == "time"
         self.tells_parts = not self.timed
+        self.statistics = ("bytes of code", "functions", *OPCODES) if self.timed else ()
         self._name, self._objective = name, objective
         self._choose_sequences(self._default_action())
         compiler = self._compiler()

@@ -7,17 +7,18 @@ import math
 import os
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from bbo_suite.supervised import PARTS
+from bbo_suite.supervised import COMPILE, PARTS
 
 from ..pass_order.state import STATE, described
 from .actions import FUNCTIONS, MODULE
-from .machine_code import Row, code_bytes, code_functions, graph, instructions, text_functions
+from .machine_code import OPCODES, Row, code_bytes, code_functions, graph, instructions, text_functions
 from .running import WANTED, Running, has_main, prepared, why_not_callable
 
 _KEPT = 256
@@ -116,7 +117,7 @@ def text_is_whole() -> bool:
 
 
 FACTS = "facts"
-"""The request for facts about the program; others are a tuple of actions, or a pair of `PARTS` or `STATE` and one."""
+"""The request for facts about the program; others are a tuple of actions, or `PARTS`, `STATE` or `COMPILE` and one."""
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
 """Time limit of the unoptimised program: nearly every candidate is run, too."""
@@ -235,6 +236,8 @@ class Optimiser:
             return self._facts()
         if request[:1] == (STATE,):
             return self._seen(request[1], enter)
+        if request[:1] == (COMPILE,):
+            return statistics(self.passes.run(request[1]), self.machine)
         if self._objective == "time":
             return self._timed(self.passes.run(request), enter)
         with_parts = request[:1] == (PARTS,)
@@ -323,6 +326,14 @@ class Optimiser:
             "cost at -O3": None if self._objective == "time" else self._cost(fastest, text),
             "why not run": self._why_not,
         }
+
+
+def statistics(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> list[float]:
+    """Return the bytes of code, the functions with a body, and the instructions of each of `OPCODES`."""
+    module.verify()
+    kinds = Counter(kind for _, kind, _ in graph(str(module)))
+    bodies = sum(not function.is_declaration for function in module.functions)
+    return [float(code_bytes(module, machine)), float(bodies), *(float(kinds[opcode]) for opcode in OPCODES)]
 
 
 def _digest(content: bytes) -> bytes:

@@ -428,3 +428,12 @@ def test_random_sequences_keep_every_program(name):
     problem.workers = 2
     result = evaluate(problem, problem.space.sample(40, np.random.default_rng(1)))
     assert (result.status == Status.OK).all(), result.reasons
+
+
+def test_compiling_tells_the_code_of_a_candidate_whose_time_is_the_cost():
+    problem = LlvmProblem("hash@time")
+    nothing = np.zeros_like(problem.default)
+    told = problem.compile(np.stack([nothing, problem.default, nothing]))
+    at = {name: place for place, name in enumerate(problem.statistics)}
+    assert (told[0] == told[2]).all() and told[0, at["alloca"]] > told[1, at["alloca"]] and (told[:, 0] > 0).all()
+    assert not LlvmProblem("hash").statistics and not LlvmProblem("hash@bytes").statistics
