@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
-from .cache import COMPILE, PARTS, Cache, Outcome, packed, unpacked
+from .cache import COMPILE, PAIRS, PARTS, Cache, Outcome, packed, unpacked
 from .workers import Answer, Service, Workers
 
 RUN = "run the result"
@@ -135,6 +135,15 @@ class LiveProblem(Problem):
         nothing = (np.nan,) * len(self.statistics)
         told = {r: nothing if answer.failure else answer.value for r, answer in zip(unique, answers, strict=True)}
         return np.array([told[request] for request in requests], np.float64).reshape(-1, len(nothing))
+
+    def _ratios(self, ours: Any, theirs: Any, first: int, count: int, reference: str = "") -> list[float]:  # noqa: ANN401 - requests
+        """Return logarithms of ratios of two requests, measured in turns by a child that answers `PAIRS`."""
+        (answer,) = self._workers.map([(PAIRS, ours, theirs, first, count)])
+        if answer.failure:
+            return [np.inf]
+        if isinstance(answer.value, tuple):
+            raise UserError(f"problem {self.id}: {reference or 'the candidate to compare with'}: {answer.value[1]}")
+        return list(answer.value)
 
     def query(self, request: Any) -> Any:  # noqa: ANN401 - whatever the handler knows
         """Return a child's answer to a request that is not a candidate.
