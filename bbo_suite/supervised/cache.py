@@ -21,6 +21,10 @@ Outcome = tuple[float, int, str]
 """Cost, status and reason."""
 PARTS = "parts"
 """A request `(PARTS, request)` asks for a pair: the answer to the request, and the rows of its parts."""
+COMPILE = "compile"
+"""A request `(COMPILE, request)` asks for what compiling alone tells: numbers by the problem's `statistics`."""
+PAIRS = "pairs"
+"""A request `(PAIRS, ours, theirs, first, count)` asks for ratios of two candidates, as `Problem.ratios` returns."""
 PartRow = tuple[str, bytes, float, float]
 """One component that a child reports: its name, its content as far as it is known, its count, and its cost."""
 _ROW = np.dtype([("key", "<u8"), ("count", "<f8"), ("cost", "<f8")])
