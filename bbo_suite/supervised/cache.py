@@ -147,6 +147,16 @@ def packed(program: str, rows: Iterable[PartRow]) -> bytes:
     return np.array([(_key(program, *row), row[2], row[3]) for row in rows], _ROW).tobytes()
 
 
+def packed_by_name(rows: Iterable[PartRow]) -> bytes:
+    """Return the parts of a candidate as bytes; keys are those that `name_key` has for their names alone."""
+    return np.array([(name_key(row[0]), row[2], row[3]) for row in rows], _ROW).tobytes()
+
+
+def name_key(name: str) -> int:
+    """Return the key of a name."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+
+
 def _key(program: str, name: str, content: bytes, count: float, cost: float) -> int:
     named = hashlib.blake2b(f"{program}|{name}".encode(), digest_size=2).digest()
     whole = hashlib.blake2b(f"{program}|{name}|{cost!r}|".encode() + content, digest_size=6).digest()

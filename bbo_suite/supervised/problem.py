@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
-from .cache import COMPILE, PAIRS, PARTS, Cache, Outcome, packed, unpacked
+from .cache import COMPILE, PAIRS, PARTS, Cache, Outcome, PartRow, packed, unpacked
 from .workers import Answer, Service, Workers
 
 RUN = "run the result"
@@ -125,7 +125,11 @@ class LiveProblem(Problem):
 
     def _evaluation(self, answer: Answer, with_parts: bool) -> _Result:
         value, rows = answer.value if with_parts and not answer.failure else (answer.value, ())
-        return *_outcome(answer, value), packed(self.fingerprint(), rows) if rows else b""
+        return *_outcome(answer, value), self._packed(rows) if rows else b""
+
+    def _packed(self, rows: Sequence[PartRow]) -> bytes:
+        """Return rows of parts as they are kept."""
+        return packed(self.fingerprint(), rows)
 
     def compile(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n, k)` statistics of `(n, d)` candidates from `workers` children; nan where one failed."""

@@ -82,15 +82,16 @@ class Passes:
     def _piped(self, bitcode: bytes, names: tuple[str, ...], pipeline: str) -> bytes:
         module = self.finish((bitcode, names))
         if self._shared is None:
-            return self._through(module, pipeline)
+            return self.through(module, pipeline).as_bitcode()
         text = hashlib.blake2b(f"{pipeline} {module}".encode(), digest_size=16).digest()
         if text not in self._shared:  # different passes often give the same module
             if len(self._shared) * len(self._bitcode) > _SHARED_BYTES:
                 self._shared.clear()
-            self._shared[text] = self._through(module, pipeline)
+            self._shared[text] = self.through(module, pipeline).as_bitcode()
         return self._shared[text]
 
-    def _through(self, module: llvm.ModuleRef, pipeline: str) -> bytes:
+    def through(self, module: llvm.ModuleRef, pipeline: str) -> llvm.ModuleRef:
+        """Run a pipeline on a module, and return it."""
         if pipeline == MODULE:
             manager = self._builder.getModulePassManager()
             manager.run(module, self._new_builder())
@@ -100,7 +101,7 @@ class Passes:
                 if not function.is_declaration:
                     manager.run(function, self._new_builder())
         manager.close()
-        return module.as_bitcode()
+        return module
 
     def _new_builder(self) -> llvm.PassBuilder:
         """Return a builder for one run: each run adds callbacks to its builder, which all later passes would call."""
