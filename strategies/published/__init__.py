@@ -18,6 +18,7 @@ PRESETS: Mapping[str, str] = {
     "chameleon": "chameleon:Chameleon",
     "chameleon-sampling": "chameleon:ClusteredSampling",
     "deepcuts": "enumeration:DeepCuts",
+    "citroen": "citroen:Citroen",
     "dyna-ppo-mbo": "ensemble_search:DynaPpoMbo",
     "flextensor": "learned_direction:FlexTensor",
     "grouptuner": "group_tuner:GroupTuner",

@@ -10,7 +10,7 @@ import pytest
 import bbo_suite
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
 from bbo_strategies.single_changes import SingleChanges
-from bbo_suite import Moves, Space, choice, product
+from bbo_suite import Compiler, Moves, Space, choice, product
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
@@ -180,3 +180,21 @@ def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
         actions = np.stack([policy.draw(state, rng) for state in states])
         policy.learn(states, actions, (actions == 2).mean(axis=2), walking, states[0], rng)
     assert (policy.draw(states[0], rng) == 2).mean() > 0.9
+
+
+def test_citroen_measures_what_its_process_expects_most_of_and_needs_fewer_measurements_than_the_costs_tell():
+    space = Space(np.full(30, 5))
+    weights = np.linspace(1, 3, 30)
+
+    def cost(rows):
+        return 1 + rows @ weights
+
+    helpful = Compiler("testing/task", space, ("cost", "other"), lambda rows: np.column_stack([cost(rows), rows[:, 0]]))
+    idle = Compiler("testing/task", space, ("one",), lambda rows: np.ones((len(rows), 1)))
+    found = {}
+    for name, compiler in (("helpful", helpful), ("idle", idle)):
+        searches = start(strategy("citroen"), space, 60, compiler=compiler, default=np.full(30, 2))
+        found[name] = min(values.min() for _, values in play(searches, cost, 5))
+    assert found["helpful"] < 0.75 * found["idle"] and helpful.count > 300
+    with pytest.raises(bbo_suite.UserError, match="compiling tells"):
+        start(strategy("citroen"), space, 60)
