@@ -25,6 +25,7 @@ PRESETS: Mapping[str, str] = {
     "halide": "enumeration:Halide",
     "hybrid-vndx": "hybrid_vndx:HybridVndx",
     "ils-px": "iterated_local_search:IlsPx",
+    "inlining-tuner": "inlining_tuner:InliningTuner",
     "lfbo": "lfbo:Lfbo",
     "pet": "enumeration:Pet",
     "taso": "enumeration:Taso",
