@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 OBJECTIVES = {"bytes": "bytes", "data": "bytes", "instructions": "instructions"}
 """Each objective and its unit."""
 VALUES = ("default", "call", "inline")
-_FORMAT = 2
+_FORMAT = 3
 """Increase it when the cost of a candidate changes."""
 _LARGEST_CLIQUE = 24
 """Above so many decisions around one function, only those that follow each other are said to interact."""

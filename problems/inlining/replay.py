@@ -24,7 +24,7 @@ def replaying(file: str) -> list[str]:
 
 
 def replayed(module: str, lines: str, promised: float) -> str:
-    """Compile a module with zig's clang as the lines say, and return what that gives, in a few words.
+    """Compile a module with zig's clang on its own and as the lines say, and return what that gives, in a few words.
 
     Args:
       module: as LLVM text, not optimised.
@@ -38,13 +38,15 @@ def replayed(module: str, lines: str, promised: float) -> str:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "module.ll").write_text(module)
         Path(folder, "lines").write_text(f"{lines}\n")
-        command = [program, "clang", *replaying("lines"), "-w", "-c", "module.ll", "-o", "module.o"]
-        done = subprocess.run(command, cwd=folder, env=os.environ | caches, capture_output=True, text=True)
-        if done.returncode:
-            return f"clang fails: {(done.stderr.strip().splitlines() or [''])[0][:200]}"
-        size = _code_bytes(Path(folder, "module.o"))
-    same = "as promised" if size == promised else f"not {promised:,.0f}"
-    return f"{size:,} bytes with clang, {same}"
+        sizes = []
+        for options in (["-Oz"], replaying("lines")):
+            command = [program, "clang", *options, "-w", "-c", "module.ll", "-o", "module.o"]
+            done = subprocess.run(command, cwd=folder, env=os.environ | caches, capture_output=True, text=True)
+            if done.returncode:
+                return f"clang fails: {(done.stderr.strip().splitlines() or [''])[0][:200]}"
+            sizes.append(_code_bytes(Path(folder, "module.o")))
+    same = "as promised" if sizes[1] == promised else f"not {promised:,.0f}"
+    return f"{sizes[0]:,} -> {sizes[1]:,} bytes with clang, {same}"
 
 
 def _code_bytes(file: Path) -> int:

@@ -109,7 +109,7 @@ class EffectSearch:
         self._proposals: Proposals = proposals(space, structure, cursor.whole)
         self._memory = PlaceMemory(cursor, space, self._default)
         self._waiting = [self._default, *self._uniform()]
-        self._draw, self._width, self._caution, self._merges = 0, 1.0, 1.0, False
+        self._draw, self._width, self._caution, self._merges = 0, 1.0, 8.0, False
         move, at = np.zeros((3, WIDEST), np.int64), np.zeros((3, cursor.places), np.int64)
         costs = np.zeros((2, cursor.places))
         random = rng.integers(2**63, size=1, dtype=np.uint64)
@@ -132,8 +132,9 @@ class EffectSearch:
         merged = self._merged(effects)
         self._merges = bool((merged != self._best).any())
         rows = [self._fresh(merged)] if self._merges else []
+        base = merged if self._caution <= 1 else self._best  # after a bad surprise, the estimates are not built on
         while len(rows) < min(n, BATCH):
-            rows.append(self._fresh(self._tested(merged, effects)))
+            rows.append(self._fresh(self._tested(base, effects)))
         return self._marked(rows)
 
     def _functions(self) -> tuple[Any, ...]:
@@ -256,7 +257,7 @@ class PlaceMemory:
         places = len(self._starts) - 1
         firsts = np.searchsorted(self._at[order], np.arange(places + 1))
         weights, spreads = (np.zeros((len(self._columns), self._values)) for _ in range(2))
-        slopes = self._slopes(order, away[self._owners[order]])
+        slopes = self._slopes(order)
         rest = self._costs - self._features @ slopes
         levels, scale = np.zeros(places), self._scale(rest, order, firsts)
         for place in range(places):
@@ -266,9 +267,9 @@ class PlaceMemory:
         buffers = np.zeros(1, np.uint64), np.zeros(self._cursor.width)
         return Effects(table, self._starts, self._columns, weights, spreads, levels, slopes, self._alike, *buffers)
 
-    def _slopes(self, order: NDArray[np.int64], away: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how costs grow with features: none falls, and relative errors of what is near count most."""
-        weight = 1.0 / ((1.0 + self._costs[order]) * (1.0 + away))
+    def _slopes(self, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how costs grow with features (least squares of relative errors, none negative)."""
+        weight = 1.0 / (1.0 + self._costs[order])
         x, y = self._features[order] * weight[:, None], self._costs[order] * weight
         size = np.maximum(np.abs(x).max(axis=0), 1e-12)
         return nnls(x / size, y, maxiter=100 * x.shape[1])[0] / size

@@ -19,7 +19,7 @@ def test_clang_replays_what_was_found():
     rows = np.vstack([problem.default_row()[None], problem.space.sample(3, rng)])
     rows = np.vstack([rows, np.ones_like(rows[:1])])
     for row, value in zip(rows, evaluate(problem, rows).values, strict=True):
-        assert problem.replayed(row, value) == f"{value:,.0f} bytes with clang, as promised"
+        assert problem.replayed(row, value) == f"984 -> {value:,.0f} bytes with clang, as promised"
     assert problem.pasted_file == "queue.inlining" and "-cgscc-inline-replay=queue.inlining" in problem.usage()
     assert "not 7" in problem.replayed(problem.default_row(), 7.0)
 

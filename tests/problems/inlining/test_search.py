@@ -5,7 +5,9 @@ import pytest
 import bbo_suite
 
 
-@pytest.mark.parametrize(("program", "evaluations", "bytes"), [("parser", 20, 1167), ("queue", 60, 826)])
+@pytest.mark.parametrize(
+    ("program", "evaluations", "bytes"), [("parser", 20, 1167), ("queue", 60, 826), ("lexer", 100, 720)]
+)
 def test_graybox_finds_what_annealing_needs_hundreds_for(program, evaluations, bytes):
     problem = bbo_suite.problem(f"inlining/{program}")
     batches = bbo_suite.search("graybox", problem, evaluations, seed=0)
