@@ -204,6 +204,7 @@ def test_profile_by_hand():
     assert b[b.index < 1.499].max() == 2 / 3 and b.iloc[-1] == 1
 
 
+@pytest.mark.slow
 def test_critical_differences_against_scikit_posthocs():
     posthocs = pytest.importorskip("scikit_posthocs")
     rng = np.random.default_rng(0)

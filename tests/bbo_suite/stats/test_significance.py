@@ -2,9 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
-import scikit_posthocs
 import scipy.stats
-from statsmodels.stats.multitest import multipletests
 
 from bbo_suite.stats import holm, rank_sum_p, rank_sum_p_values, ranking, signed_rank_p, stratified_rank_sum
 
@@ -37,9 +35,11 @@ def test_ranking_against_the_published_example():
     assert found.p < 0.05
 
 
+@pytest.mark.slow
 def test_the_critical_difference_agrees_with_posthoc_p_values():
+    posthocs = pytest.importorskip("scikit_posthocs")
     found = ranking(DEMSAR)
-    p = scikit_posthocs.posthoc_nemenyi_friedman(DEMSAR).to_numpy()
+    p = posthocs.posthoc_nemenyi_friedman(DEMSAR).to_numpy()
     apart = np.abs(found.ranks[:, None] - found.ranks) > found.difference
     assert np.array_equal(apart, p < 0.05)
 
@@ -51,10 +51,10 @@ def test_two_strategies_and_ties_everywhere():
 
 @pytest.mark.slow
 def test_holm_against_statsmodels():
-    rng = np.random.default_rng(0)
+    multitest, rng = pytest.importorskip("statsmodels.stats.multitest"), np.random.default_rng(0)
     for size in (1, 2, 7, 30):
         p_values = rng.random(size) ** 3
-        expected = multipletests(p_values, method="holm")[1]
+        expected = multitest.multipletests(p_values, method="holm")[1]
         assert holm(p_values) == pytest.approx(expected)
 
 
