@@ -31,7 +31,7 @@ from .core.options import option
 from .core.problem import Evaluations, Problem, Status
 from .core.space import Kind, Space, choice, permutation, product, scale, sequence
 from .core.strategy import NoOptions, Strategy, Told
-from .core.task import Graph, Structure, Task
+from .core.task import Compiler, Graph, Structure, Task
 from .embedding import Optimizer, optimizer
 from .errors import UserError
 from .loop import Batch, search
@@ -43,6 +43,7 @@ from .study import Study
 
 __all__ = [
     "Batch",
+    "Compiler",
     "Constraint",
     "Decisions",
     "Decomposition",

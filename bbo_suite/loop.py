@@ -141,6 +141,8 @@ def drive(strategy: Strategy, answer: Answer, batch: int = 100, owner: str = "",
                 strategy.receive(Told(configs, found.values, found.parts if strategy.level >= Level.PARTS else None))
             with _boundary(owner, "diagnostics"):
                 numbers = strategy.diagnostics()
+            if strategy.task.compiler:
+                numbers = {**numbers, "compilations": float(strategy.task.compiler.count)}
         learning = time.perf_counter() - clock
         yield Batch(configs, found, spent, numbers)
         spent = learning

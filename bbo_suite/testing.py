@@ -11,7 +11,7 @@ from . import loop
 from .core.problem import Evaluations
 from .core.space import Space
 from .core.strategy import Strategy
-from .core.task import Structure, Task
+from .core.task import Compiler, Structure, Task
 from .parts.parts import Parts, checked_parts
 
 Cost = Callable[[NDArray], NDArray]
@@ -27,6 +27,7 @@ def start(
     seed: int = 0,
     structure: Structure | None = None,
     default: NDArray | None = None,
+    compiler: Compiler | None = None,
     **options: object,
 ) -> Strategy:
     """Return a strategy at the start of a run on a space.
@@ -34,10 +35,11 @@ def start(
     Args:
       structure: what the task declares; the strategy sees of it what its level allows.
       default: `(d,)` the default candidate; zeros if not given.
+      compiler: says what compiling a candidate tells; the strategy sees it if its level allows.
       options: fields of the strategy's `Options`.
     """
     row = np.zeros(len(space), space.dtype) if default is None else default
-    task = Task("testing/task", space, row, "seconds", structure)
+    task = Task("testing/task", space, row, "seconds", structure, compiler=compiler)
     return loop.start(strategy, task, budget, seed, strategy.Options(**options))
 
 

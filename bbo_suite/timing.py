@@ -1,20 +1,23 @@
 """Times on a machine that is never quiet: two programs run in turns, and their ratio is judged.
 
 The speed of a machine drifts by more than programs differ, but two runs in a row see the same machine. So the ratio of
-a pair drifts far less than either time, and which of the two runs first changes from pair to pair. Imports numpy only,
-as children measure, too.
+a pair drifts far less than either time, and which of the two runs first changes from pair to pair. Children measure,
+too.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .core.problem import SAME_CODE
 
 Measure = Callable[[], float]
 """Runs something once and returns its cost, such as its seconds; inf if it failed."""
@@ -26,6 +29,8 @@ _FINE = 0.005
 """An interval that reaches no farther to either side tells all that matters."""
 _SHARE = 0.25
 """One that is clear of 1 ends when it reaches no farther than this share of the gain, too."""
+_BEST_SECONDS, _AGAIN_SECONDS = 6.0, 0.7
+"""Limits of the second measurement of what seems to be the best, and of each one of a candidate that is known."""
 _CLEAR = 3.0
 """A candidate whose ratio is so many standard errors above the best one is not measured further."""
 
@@ -100,6 +105,69 @@ def settled(pairs: Iterator[float], seconds: float = math.inf) -> Ratio:
         if found.is_clear or len(logs) < look:
             break
     return found
+
+
+class Ratios:
+    """Costs of candidates over that of a reference, measured in turns with it.
+
+    What seems to be the best is measured again: the lowest of many is so by luck, too.
+
+    Args:
+      reference: measures it.
+
+    Attributes:
+      noise: standard deviation of the logarithm of one ratio of equal programs on this machine.
+      cost: the reference's.
+    """
+
+    def __init__(self, reference: Measure) -> None:
+        self._reference, self._best = reference, 1.0
+        self.noise, self.cost = noise_of(reference)
+
+    def of(self, candidate: Measure, again: bool) -> float:
+        """Return a candidate's ratio; shorter if it is one of several measurements, which are put together."""
+        if again:
+            return screened(candidate, self._reference, self.noise, self._best, _AGAIN_SECONDS)
+        found = screened(candidate, self._reference, self.noise, self._best)
+        if found < self._best:
+            found = screened(candidate, self._reference, self.noise, self._best, _BEST_SECONDS)
+        self._best = min(self._best, found)
+        return found
+
+
+class SharedCosts:
+    """Costs of codes: candidates with the same code share one, unless the same candidate is measured again.
+
+    Args:
+      code: the reference's, empty if there is none.
+      reference: the reference's cost.
+    """
+
+    def __init__(self, code: str, reference: float) -> None:
+        self._code, self.reference = code, reference
+        self._known, self._asked = dict[str, Any](), set[Hashable]()
+
+    def asked(self, candidate: Hashable) -> bool:
+        """Return whether a candidate was measured before, or shares the cost of one that was."""
+        return candidate in self._asked
+
+    def of(self, candidate: Hashable, code: str, measure: Callable[[bool], Any]) -> Any:  # noqa: ANN401 - as it does
+        """Return the cost of a candidate, or what `measure` returned in its place; a shared one with a remark.
+
+        Args:
+          measure: takes whether the candidate is measured again.
+        """
+        if code and code == self._code:
+            return self.reference
+        again = self.asked(candidate)
+        self._asked.add(candidate)
+        if code in self._known and not again:
+            outcome = self._known[code]
+            return outcome if isinstance(outcome, tuple) else (outcome, SAME_CODE)
+        outcome = measure(again)
+        if code:
+            self._known.setdefault(code, outcome)
+        return outcome
 
 
 def enough(noise: float, error: float, most: int = 60) -> int:

@@ -20,6 +20,7 @@ PLUGINS = {
     "knapsack": ("add-a-problem", "python knapsack"),
     "restarts": ("add-a-strategy", "python options"),
     "nearby": ("knowledge", "python costs"),
+    "shortest": ("knowledge", "python compiling"),
     "neighbours": ("knowledge", "python structure"),
     "summing": ("knowledge", "python parts"),
     "mytuner": ("tutorial", "python tuner"),

@@ -163,7 +163,7 @@ def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
         "optimum": problem.optimum,
         **({} if problem.bound is None else {BOUND: problem.bound}),
         "interactions": None if structure is None else len(structure.neighbours) // 2,
-        "declares": _declared(structure),
+        "declares": _declared(structure, len(problem.statistics) > 0),
         "fingerprint": told(problem, "fingerprint", str),
         **{str(name): fact for name, fact in told(problem, "facts", Mapping).items()},
         BASELINES: working_baselines(problem),
@@ -171,10 +171,11 @@ def _problem_facts(registry: Registry, name: str) -> dict[str, Any]:
     }
 
 
-def _declared(structure: Structure | None) -> str:
-    """Return what a structure says of the parameters and parts, beside their features."""
+def _declared(structure: Structure | None, tells: bool) -> str:
+    """Return what a structure says of the parameters and parts, beside their features, and whether compiling tells."""
+    compiled = ["what compiling tells"] if tells else []
     if structure is None:
-        return "nothing"
+        return compiled[0] if compiled else "nothing"
     parts = structure.parts
     said = {
         "interactions": len(structure.neighbours) > 0,
@@ -184,7 +185,7 @@ def _declared(structure: Structure | None) -> str:
         "estimates of parts": parts is not None and parts.estimate is not None,
         "a capacity": structure.capacity is not None,
     }
-    return ", ".join(name for name, is_said in said.items() if is_said) or "features"
+    return ", ".join([name for name, is_said in said.items() if is_said] + compiled) or "features"
 
 
 _COMPARED = (BASELINES, BOUND, PUBLISHED_IN)

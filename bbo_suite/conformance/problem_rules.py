@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate
+from ..core.level import Level
 from ..core.multipass import Decisions, MultiPass
 from ..core.problem import Problem, Status
 from .parts_rules import PARTS_RULES
@@ -156,6 +157,19 @@ def explains(load: Load) -> None:
             )
 
 
+def compiles_alike(load: Load) -> None:
+    """Tells the same of a candidate, if compiling tells anything, whenever and in whatever batch it is compiled."""
+    problem = load()
+    compiler = problem.task(Level.COMPILATION).compiler
+    if compiler is None:
+        return
+    configs = np.concatenate([problem.default_row()[None], _candidates(problem)[:_PASTED]])
+    together, alone = compiler(configs), np.concatenate([compiler(config[None]) for config in configs])
+    assert np.isfinite(together[0]).all(), "compiling the default tells nan"
+    assert np.array_equal(together, alone, equal_nan=True), "compiling a candidate again tells something else"
+    assert len(set(compiler.statistics)) == len(compiler.statistics), "two statistics have the same name"
+
+
 def optimum_holds(load: Load) -> None:
     """Declares no optimum and no bound that a candidate beats."""
     problem = load()
@@ -193,6 +207,7 @@ PROBLEM_RULES = (
     loads_alike,
     pastes,
     explains,
+    compiles_alike,
     optimum_holds,
     structure_fits,
     *MULTIPASS_RULES,

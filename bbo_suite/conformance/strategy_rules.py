@@ -105,8 +105,8 @@ def leaves_arrays(strategy: type[Strategy]) -> None:
 
 
 def without_structure(strategy: type[Strategy]) -> None:
-    """Works with a problem that declares no structure, or says what it needs."""
-    if strategy.level >= Level.STRUCTURE:
+    """Works with a problem that declares no structure and whose compiling tells nothing, or says what it needs."""
+    if strategy.level >= Level.COMPILATION:
         try:
             for name in ("booleans", "a sequence"):
                 _finish(name, play_task(strategy, spaces()[name], uneven, SHORT, 8, declared=False))

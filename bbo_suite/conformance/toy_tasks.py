@@ -13,7 +13,7 @@ from ..core.constraint import Constraint
 from ..core.level import Level
 from ..core.space import Space, choice, permutation, product, scale, sequence
 from ..core.strategy import Strategy
-from ..core.task import Graph, Structure
+from ..core.task import Compiler, Graph, Structure
 from ..parts.parts import Parts
 from ..testing import Cost, play, start
 
@@ -62,6 +62,15 @@ def uneven(rows: NDArray) -> NDArray[np.float64]:
     """Return costs with a weight for each parameter and a term for each pair of neighbours that differ."""
     weights = np.linspace(1, 2, rows.shape[1])
     return 1 + rows @ weights + (rows[:, 1:] != rows[:, :-1]).sum(axis=1)
+
+
+def counted(space: Space) -> Compiler:
+    """Return a compiler that tells how often a candidate has each of the first three indices, and their sum."""
+
+    def count(rows: NDArray) -> NDArray[np.float64]:
+        return np.column_stack([*((rows == index).sum(axis=1) for index in range(3)), rows.sum(axis=1)]).astype(float)
+
+    return Compiler("testing/task", space, ("zeros", "ones", "twos", "sum"), count)
 
 
 def described(space: Space) -> TableDecomposition:
@@ -142,9 +151,12 @@ def started(strategy: type[Strategy], space: Space, budget: int, declared: bool 
     """Return a strategy with its default options at the start of a run.
 
     Args:
-      declared: whether a strategy that uses structures, or parts, is given one, with a description of its parts.
+      declared: whether a strategy that uses structures, or parts, is given one, with a description of its parts; or
+        what compiling tells.
     """
     default = space.sample(1, np.random.default_rng(1))[0]
     seen = described(space) if strategy.level >= Level.PARTS else None  # describing them loads a compiler
     structure = replace(chain(space), parts=seen) if declared else None
-    return start(strategy, space, budget, structure=structure, default=default)
+    return start(
+        strategy, space, budget, structure=structure, default=default, compiler=counted(space) if declared else None
+    )

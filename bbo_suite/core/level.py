@@ -27,8 +27,9 @@ class Level(IntEnum):
     """
 
     COSTS = 0, "", "costs only", ""
-    STRUCTURE = 1, "*", "structure", "uses structure"
-    PARTS = 2, "**", "costs of parts", "sees parts"
+    COMPILATION = 1, "+", "compilations", "sees compilations"
+    STRUCTURE = 2, "*", "structure", "uses structure"
+    PARTS = 3, "**", "costs of parts", "sees parts"
 
     mark: str
     sees: str
@@ -85,6 +86,7 @@ def _flag(facts: Mapping[Any, Any], name: str) -> bool:
 def explained(levels: Collection[Level]) -> str:
     """Return what the marks of some levels mean; empty if there is none."""
     meanings = {
+        Level.COMPILATION: f"compiles candidates that it does not measure: {NOT_COUNTED}",
         Level.STRUCTURE: "uses the structure",
         Level.PARTS: f"sees costs of parts: compare it by measurements saved, {NOT_COUNTED}",
     }

@@ -19,7 +19,7 @@ from ..parts.parts import Parts
 from .level import Level
 from .program import Descriptions
 from .space import Space
-from .task import Screen, Strategies, Structure, Task
+from .task import Compiler, Screen, Strategies, Structure, Task
 from .versions import arguments_version, code_version, is_ours
 
 ESTIMATE = "estimate"
@@ -122,6 +122,8 @@ class Problem(Descriptions, ABC):
     """The number of processes that a live compiler may use for a batch; costs do not depend on it."""
     constructed_with: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
     """The arguments of the constructor, from which another process builds the same problem."""
+    statistics: Sequence[str] = ()
+    """The names of what `compile` tells; empty: compiling tells nothing, or already the cost."""
     programs: Sequence[Problem] = ()
     """The problems that each candidate is evaluated on, if this one combines several; `best --keep` asks for them."""
 
@@ -166,9 +168,22 @@ class Problem(Descriptions, ABC):
         """True if `evaluate_parts` returns parts."""
         return type(self).evaluate_parts is not Problem.evaluate_parts
 
+    @property
+    def exact_parts(self) -> bool:
+        """True if parts with equal keys always have equal costs; see `Decomposition.exact`."""
+        structure = None if self.noisy else self.structure()
+        return not self.noisy and (structure is None or structure.parts is None or structure.parts.exact)
+
     def combine(self, parts: Parts) -> NDArray[np.float64]:
         """Return the `(n,)` costs of candidates that follow from their parts: by default the sums."""
         return parts.sums()
+
+    def compile(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n, k)` `statistics` of allowed candidates, such as sizes of functions, without measuring any.
+
+        They are numbers that do not vary from one compilation to the next; nan for a candidate that fails.
+        """
+        raise NotImplementedError
 
     def structure(self) -> Structure | None:
         """Return what the problem declares about its parameters; None if nothing."""
@@ -274,5 +289,7 @@ class Problem(Descriptions, ABC):
         """
         structure = self.structure() if level >= Level.STRUCTURE else None
         screen = self.screen if level >= Level.STRUCTURE else None
-        task = Task(self.id, self.space, self.default_row(), self.unit, structure, strategies, screen)
+        names = self.statistics if level >= Level.COMPILATION else ()
+        compiler = Compiler(self.id, self.space, names, self.compile) if names else None
+        task = Task(self.id, self.space, self.default_row(), self.unit, structure, strategies, screen, compiler)
         return task.at(level)

@@ -49,8 +49,8 @@ class Strategy(ABC):
       options: an instance of the class's `Options`, a frozen dataclass.
 
     Attributes:
-      level: what the strategy may know: costs only, also what the problem declares about its parameters, or also the
-        costs of parts.
+      level: what the strategy may know: costs only, also what compiling tells, also what the problem declares about its
+        parameters, or also the costs of parts.
       has_variants: True if the class represents several strategies, with ids `id:NAME`; see `variants` and `variant`.
     """
 

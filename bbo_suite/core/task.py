@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import error_boundary
 from ..parts.decomposition import Decomposition
 from .level import Level
 from .multipass import MultiPass
@@ -121,8 +122,43 @@ class Strategies(Protocol):
         ...
 
 
+Compile = Callable[[NDArray], NDArray[np.float64]]
+"""Returns the `(n, k)` statistics of `(n, d)` candidates, which it compiles."""
 Screen = Callable[[NDArray], NDArray[np.float64]]
 """Predicts the `(n,)` costs of `(n, d)` candidates without an evaluation; inf for those that it expects to fail."""
+
+
+class Compiler:
+    """Compiles candidates without measuring them, and counts them; see `Problem.compile`.
+
+    Attributes:
+      statistics: the names of what a compilation tells.
+      count: the candidates compiled so far.
+    """
+
+    def __init__(self, problem: str, space: Space, statistics: Sequence[str], function: Compile) -> None:
+        self.statistics, self.count = tuple(statistics), 0
+        self._problem, self._space, self._function = problem, space, function
+
+    def __call__(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n, k)` statistics of `(n, d)` candidates; a row of nan for one that cannot be compiled.
+
+        Raises:
+          ValueError: they are not rows of the space.
+          UserError: the problem raised an exception, or returned another shape.
+        """
+        configs = self._space.check(configs)
+        told, allowed = np.full((len(configs), len(self.statistics)), np.nan), self._space.allowed(configs)
+        self.count += int(allowed.sum())
+        if allowed.any():
+            with error_boundary(f"problem {self._problem}", "compile"):
+                found = np.asarray(self._function(configs[allowed]), np.float64)
+                if found.shape != (wanted := (int(allowed.sum()), len(self.statistics))):
+                    raise ValueError(
+                        f"it returned shape {found.shape}, not {wanted}: a row a candidate, a column a name"
+                    )
+            told[allowed] = found
+        return told
 
 
 @dataclass(frozen=True, repr=False)
@@ -138,6 +174,8 @@ class Task:
       strategies: the strategies that the study knows, including plugins, for a strategy that runs others; None: only
         installed ones.
       screen: returns the model of costs with a name, or in a file; see `Problem.screen`. None as for the structure.
+      compiler: says what compiling a candidate tells, without measuring it; None if nothing, or if the strategy sees
+        only costs.
     """
 
     problem: str
@@ -147,6 +185,7 @@ class Task:
     structure: Structure | None = None
     strategies: Strategies | None = None
     screen: Callable[[str], Screen] | None = None
+    compiler: Compiler | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "default", np.array(self.default))
@@ -159,7 +198,8 @@ class Task:
             structure = screen = None
         elif level < Level.PARTS and structure is not None:
             structure = replace(structure, parts=None)
-        return replace(self, structure=structure, screen=screen)
+        compiler = self.compiler if level >= Level.COMPILATION else None
+        return replace(self, structure=structure, screen=screen, compiler=compiler)
 
     def __repr__(self) -> str:
         """Return the problem's id, the space, the default, the unit and the structure."""

@@ -14,7 +14,12 @@ from . import style
 
 MOST = 25
 """Strategies that are drawn, at most."""
-_COLOURS = {Level.COSTS: "#0072B2", Level.STRUCTURE: "#D55E00", Level.PARTS: "#009E73"}
+_COLOURS = {
+    Level.COSTS: "#0072B2",
+    Level.COMPILATION: "#CC79A7",
+    Level.STRUCTURE: "#D55E00",
+    Level.PARTS: "#009E73",
+}
 
 
 @mpl.rc_context(style.SETTINGS)

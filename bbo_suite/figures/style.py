@@ -55,6 +55,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _MORE_MARKERS = ("<", ">", "p", "h")
 LINES: dict[Level, tuple[str, str]] = {
     Level.COSTS: ("-", "solid"),
+    Level.COMPILATION: ("-.", "dash-dotted"),
     Level.STRUCTURE: ("--", "dashed"),
     Level.PARTS: (":", "dotted"),
 }

@@ -40,10 +40,14 @@ class Decomposition(ABC):
     Attributes:
       feature_names: `f` names, the columns of the features.
       estimate: the column with the compiler's own estimate of a part's cost, if there is one.
+      exact: whether parts with equal keys have equal costs. Otherwise they are *nearly* exact: a few differ, because a
+        part depends on more than its key says. Then an evaluation tells what each part cost in its candidate, and the
+        candidate's own cost is the truth.
     """
 
     feature_names: tuple[str, ...]
     estimate: int | None = None
+    exact: bool = True
 
     @abstractmethod
     def describe(self, configs: NDArray) -> Description:

@@ -14,6 +14,7 @@ from .judgement import BLACK_BOX, STRUCTURED, Group, Judgement, Leaderboard
 
 _KINDS = {
     Level.COSTS: "Black-box strategies, which see only costs",
+    Level.COMPILATION: "Strategies that compile candidates without measuring them",
     Level.STRUCTURE: "Strategies that use the declared structure",
     Level.PARTS: "Strategies that see costs of parts",
 }

@@ -169,9 +169,10 @@ class Group:
 
 
 BLACK_BOX = Group("costs\u00a0only", "black-box strategy", "black-box strategies")
+COMPILES = Group("compilations", "strategy that sees what compiling tells", "strategies that see what compiling tells")
 STRUCTURED = Group("structure", "strategy that uses the structure", "strategies that use the structure")
 USES_PARTS = Group("parts", "strategy that sees costs of parts", "strategies that see costs of parts")
-GROUPS = dict(zip(Level, (BLACK_BOX, STRUCTURED, USES_PARTS), strict=True))
+GROUPS = dict(zip(Level, (BLACK_BOX, COMPILES, STRUCTURED, USES_PARTS), strict=True))
 """The strategies of each level of knowledge are judged apart."""
 
 

@@ -21,6 +21,10 @@ Outcome = tuple[float, int, str]
 """Cost, status and reason."""
 PARTS = "parts"
 """A request `(PARTS, request)` asks for a pair: the answer to the request, and the rows of its parts."""
+COMPILE = "compile"
+"""A request `(COMPILE, request)` asks for what compiling alone tells: numbers by the problem's `statistics`."""
+PAIRS = "pairs"
+"""A request `(PAIRS, ours, theirs, first, count)` asks for ratios of two candidates, as `Problem.ratios` returns."""
 PartRow = tuple[str, bytes, float, float]
 """One component that a child reports: its name, its content as far as it is known, its count, and its cost."""
 _ROW = np.dtype([("key", "<u8"), ("count", "<f8"), ("cost", "<f8")])
@@ -141,6 +145,16 @@ def packed(program: str, rows: Iterable[PartRow]) -> bytes:
       program: text that differs for every problem.
     """
     return np.array([(_key(program, *row), row[2], row[3]) for row in rows], _ROW).tobytes()
+
+
+def packed_by_name(rows: Iterable[PartRow]) -> bytes:
+    """Return the parts of a candidate as bytes; keys are those that `name_key` has for their names alone."""
+    return np.array([(name_key(row[0]), row[2], row[3]) for row in rows], _ROW).tobytes()
+
+
+def name_key(name: str) -> int:
+    """Return the key of a name."""
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
 
 
 def _key(program: str, name: str, content: bytes, count: float, cost: float) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..core.problem import Evaluations, Problem, Status
 from ..errors import UserError
-from .cache import PARTS, Cache, Outcome, packed, unpacked
+from .cache import COMPILE, PAIRS, PARTS, Cache, Outcome, PartRow, packed, unpacked
 from .workers import Answer, Service, Workers
 
 RUN = "run the result"
@@ -32,7 +32,7 @@ class LiveProblem(Problem):
     child, unless it has entered the stage `run the result`: then it is a runtime error.
 
     If `tells_parts` is set, the handler also answers `(PARTS, request)`, with a pair: the answer to the request, and
-    rows of parts, see `PartRow`.
+    rows of parts, see `PartRow`. If `statistics` is set, it also answers `(COMPILE, request)`, with the numbers.
     """
 
     tells_parts: bool = False
@@ -125,7 +125,29 @@ class LiveProblem(Problem):
 
     def _evaluation(self, answer: Answer, with_parts: bool) -> _Result:
         value, rows = answer.value if with_parts and not answer.failure else (answer.value, ())
-        return *_outcome(answer, value), packed(self.fingerprint(), rows) if rows else b""
+        return *_outcome(answer, value), self._packed(rows) if rows else b""
+
+    def _packed(self, rows: Sequence[PartRow]) -> bytes:
+        """Return rows of parts as they are kept."""
+        return packed(self.fingerprint(), rows)
+
+    def compile(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n, k)` statistics of `(n, d)` candidates from `workers` children; nan where one failed."""
+        requests = [self.request(config) for config in configs]
+        unique = list(dict.fromkeys(requests))
+        answers = self._workers.map([(COMPILE, request) for request in unique], self.workers)
+        nothing = (np.nan,) * len(self.statistics)
+        told = {r: nothing if answer.failure else answer.value for r, answer in zip(unique, answers, strict=True)}
+        return np.array([told[request] for request in requests], np.float64).reshape(-1, len(nothing))
+
+    def _ratios(self, ours: Any, theirs: Any, first: int, count: int, reference: str = "") -> list[float]:  # noqa: ANN401 - requests
+        """Return logarithms of ratios of two requests, measured in turns by a child that answers `PAIRS`."""
+        (answer,) = self._workers.map([(PAIRS, ours, theirs, first, count)])
+        if answer.failure:
+            return [np.inf]
+        if isinstance(answer.value, tuple):
+            raise UserError(f"problem {self.id}: {reference or 'the candidate to compare with'}: {answer.value[1]}")
+        return list(answer.value)
 
     def query(self, request: Any) -> Any:  # noqa: ANN401 - whatever the handler knows
         """Return a child's answer to a request that is not a candidate.

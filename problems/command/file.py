@@ -124,7 +124,7 @@ class _Reader:
         clock = get("cost", "clock", "cpu")
         if clock not in ("cpu", "wall"):
             raise self._wrong("cost", "clock", f'is "{clock}"; write "cpu" or "wall"')
-        settings, baselines = self._space(command, goal)
+        settings, baselines = self._space(command, run, goal)
         known = Build(
             file=self._file.resolve(),
             folder=(self._file.absolute().parent / get("build", "folder", ".")).resolve(),
@@ -193,7 +193,7 @@ class _Reader:
         if isinstance(known.check, str) and known.check != "none" and not known.runs:
             raise self._wrong("check", "output", "is there, but nothing is run")
 
-    def _space(self, command: str, goal: str) -> tuple[tuple[Setting, ...], dict[str, str]]:
+    def _space(self, command: str, run: str, goal: str) -> tuple[tuple[Setting, ...], dict[str, str]]:
         content = dict(self._tables.get("space", {}))
         own = set(content) - {"start"}
         names = content.pop("ready", [] if own or not command else suggested(command))
@@ -203,7 +203,7 @@ class _Reader:
                 raise self._wrong("space", "ready", f"names no space that is ready.{did_you_mean(str(name), READY)}")
             if start not in ("", *LEVELS):
                 raise self._wrong("space", "start", f"is {start!r}; write one of {', '.join(LEVELS)}")
-            found, others = ready(name, command, goal, start)
+            found, others = ready(name, command, run, goal, start)
             settings += [Setting(*each) for each in found]
             baselines |= others
         settings += [self._setting(name, value) for name, value in content.items()]

@@ -21,7 +21,7 @@ from bbo_suite.supervised.commands import filled
 from ..gcc.compiler import installed
 from .file import FLAGS, Setting, read
 from .ready import with_zig
-from .worker import FACTS, PAIRS, Values, sources
+from .worker import FACTS, Values, sources
 
 _EXAMPLES = Path(__file__).parent / "examples"
 _MEMORY = 16 << 30
@@ -122,20 +122,21 @@ class CommandProblem(LiveProblem):
             rest = rest[each.parameter.length :]
         return found
 
+    @property
+    def statistics(self) -> list[str]:  # type: ignore[override]
+        """The sections and the largest functions of what the default builds, whose bytes compiling tells."""
+        return [] if self.build.goal == "size" else self.query((FACTS,)).get("statistics", [])
+
     def request(self, config: NDArray) -> Values:
         """Return what a candidate puts into the places of commands."""
         return self.values(config)
 
     def ratios(self, config: NDArray, reference: NDArray | str, first: int, count: int) -> list[float]:
         """Return logarithms of ratios of two candidates, measured in turns; `reference` may name a baseline."""
-        theirs = ((FLAGS, self.build.baselines[reference]),) if isinstance(reference, str) else self.values(reference)
-        (answer,) = self._workers.map([(PAIRS, self.values(config), theirs, first, count)])
-        if answer.failure:
-            return [np.inf]
-        if isinstance(answer.value, tuple):
-            name = reference if isinstance(reference, str) else "the candidate to compare with"
-            raise UserError(f"problem {self.id}: {name}: {answer.value[1]}")
-        return list(answer.value)
+        if isinstance(reference, str):
+            theirs = ((FLAGS, self.build.baselines[reference]),)
+            return self._ratios(self.values(config), theirs, first, count, reference)
+        return self._ratios(self.values(config), self.values(reference), first, count)
 
     def baselines(self) -> dict[str, float]:
         """Return the costs of other levels, as far as their builds work."""

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import lru_cache
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from ..packages import zig
 
 Entry = tuple[Parameter, tuple[str, ...], int]
 """A parameter, what each of its values puts into a command, and the index of its default."""
-READY = ("gcc", "gcc-wide", "clang")
+READY = ("gcc", "gcc-wide", "clang", "xla-cpu")
 LEVELS = ("-O3", "-O2", "-O1", "-Os", "-Oz")
 _GCC = re.compile(r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+)(?:-[\d.]+)?")
 _CLANG = re.compile(r"(?:.*-)?clang(?:\+\+)?(?:-[\d.]+)?")
@@ -56,6 +57,29 @@ _TUNED = {
     "enable-tail-merge": ("true", "false"),
 }
 """Options of LLVM by name and what to try; which of them a compiler knows, it says itself."""
+_ON_OFF = ("true", "false")
+_XLA = {
+    "xla_backend_optimization_level": (0, 1, 2, 3),
+    "xla_cpu_prefer_vector_width": (128, 256, 512),
+    "xla_cpu_parallel_codegen_split_count": (1, 4, 32),
+    "xla_cpu_opt_preset": ("CPU_OPT_PRESET_DEFAULT", "CPU_OPT_PRESET_FAST_RUNTIME", "CPU_OPT_PRESET_FAST_COMPILE"),
+    "xla_cpu_experimental_xnn_graph_fusion_mode": (
+        *("XNN_GRAPH_FUSION_MODE_DISABLED", "XNN_GRAPH_FUSION_MODE_GREEDY", "XNN_GRAPH_FUSION_MODE_GREEDY_SLINKY"),
+    ),
+    "xla_cpu_use_fusion_emitters": _ON_OFF,
+    "xla_cpu_use_xnnpack": _ON_OFF,
+    "xla_cpu_use_onednn": _ON_OFF,
+    "xla_cpu_multi_thread_eigen": _ON_OFF,
+    "xla_cpu_copy_insertion_use_region_analysis": _ON_OFF,
+    "xla_cpu_experimental_enable_tiling_propagation": _ON_OFF,
+    "xla_llvm_disable_expensive_passes": _ON_OFF,
+    "xla_llvm_enable_alias_scope_metadata": _ON_OFF,
+    "xla_llvm_enable_noalias_metadata": _ON_OFF,
+    "xla_llvm_enable_invariant_load_metadata": _ON_OFF,
+    "xla_disable_hlo_passes": ("", "fusion", "algsimp", "cse", "reshape-mover", "while-loop-invariant-code-motion"),
+}
+"""XLA's debug options that matter on a CPU and change no meaning; which are known, and their defaults, jaxlib says."""
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
 
 def suggested(command: str) -> str:
@@ -75,8 +99,8 @@ def with_zig(command: str) -> tuple[str, dict[str, str]]:
     return _ZIG.sub(lambda found: f"{shlex.quote(path)} {found[1]}", command), caches
 
 
-def ready(name: str, command: str, goal: str, start: str = "") -> tuple[list[Entry], dict[str, str]]:
-    """Return the parameters of a space, and flags to compare with, by name.
+def ready(name: str, command: str, run: str, goal: str, start: str = "") -> tuple[list[Entry], dict[str, str]]:
+    """Return the parameters of a space for a build and what runs, and flags to compare with, by name.
 
     The level is a parameter unless the command sets one.
 
@@ -86,6 +110,8 @@ def ready(name: str, command: str, goal: str, start: str = "") -> tuple[list[Ent
     Raises:
       UserError: there is no such compiler.
     """
+    if name == "xla-cpu":
+        return _of_xla(_named(run, _PYTHON) or sys.executable), {}
     level = next((word for word in _words(command) if re.fullmatch("-O[0-9a-z]*", word)), "")
     start = level or start or ("-Oz" if goal == "size" else "-O3")
     if name == "clang":
@@ -140,6 +166,38 @@ def _of_clang(command: str, level: str) -> list[Entry]:
             texts = ("", *(f"-mllvm -{name}={value}" for value in values))
             entries.append((choice(f"-mllvm -{name}", ("as the level", *map(str, values))), texts, 0))
     return entries
+
+
+def _of_xla(python: str) -> list[Entry]:
+    entries: list[Entry] = []
+    for name, default in _xla_flags(python).items():
+        values = tuple(map(str, _XLA.get(name, ())))
+        if default in values:
+            place = values.index(default)
+            entries.append(
+                (
+                    choice(f"--{name}", tuple(each or "none" for each in values)),
+                    _texts(f"--{name}=", values, place),
+                    place,
+                )
+            )
+    return entries
+
+
+@lru_cache(maxsize=4)
+def _xla_flags(python: str) -> dict[str, str]:
+    """Return the defaults of XLA's debug options, by name, as the jaxlib of a Python lists them.
+
+    Raises:
+      UserError: it has none.
+    """
+    asked = [python, "-c", "import jax; jax.devices('cpu'); jax.jit(lambda x: x + 1)(1)"]
+    variables = os.environ | {"XLA_FLAGS": "--help", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(asked, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=variables)
+    known = re.findall(r"^\t--(xla_\w+)=\"?([^\s\"]*)\"?\s*\t", done.stderr, re.MULTILINE)
+    if not known:
+        raise UserError(f"{python} cannot list XLA's options; let --run call a Python that has jax")
+    return dict(known)
 
 
 @lru_cache(maxsize=4)

@@ -15,16 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbo_suite.core.problem import SAME_CODE
-from bbo_suite.supervised import RUN
+from bbo_suite.supervised import COMPILE, PAIRS, RUN
 from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_words, run
-from bbo_suite.timing import noise_of, pair, screened, smallest_difference
+from bbo_suite.timing import Ratios, SharedCosts, pair, smallest_difference
 
-from . import elf
+from .. import elf
 from .file import Build
 
-FACTS, PAIRS = "facts", "pairs"
-"""Requests that are no candidates: facts, and ratios of two candidates."""
+FACTS = "facts"
+"""The request for facts."""
 Values = tuple[tuple[str, str], ...]
 """What is put into the places of commands, by their names."""
 Enter = Callable[[str, float], None]
@@ -32,8 +31,8 @@ _OUT = "./tuned.out"
 """The place of the program that is built, relative to the folder: no part of a path needs a quotation mark."""
 _SLOWEST, _SPARE = 10, 2.0
 """A candidate may take so many times as long as the default, and so many seconds more."""
-_SECONDS, _AGAIN_SECONDS = 6.0, 0.7
-"""Limits of the second measurement of what seems to be the best, and of each one of a candidate that is known."""
+_NAMED = 200
+"""Functions whose bytes are told, at most: the largest of the default."""
 _KEPT = 12
 """Builds of candidates that are measured again, which are kept."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -76,8 +75,8 @@ class Bench:
         self._build, self._scratch, self._number = build, scratch, 0
         self._pristine = scratch / "pristine"
         copy(build, self._pristine)
-        self._made, self._known, self._asked = dict[Values, Made](), dict[str, Any](), set[Values]()
-        self._noise, self._best, self._costs = 0.0, 1.0, list[float]()
+        self._made = dict[Values, Made]()
+        self._ratios: Ratios | None = None
         self._build_limit, self._run_limits = build.build_seconds, [build.run_seconds] * len(build.runs)
         self._wanted: list[str] = []
         started = time.perf_counter()
@@ -87,7 +86,8 @@ class Bench:
             self._start()
         except Failed as failed:
             raise ValueError(f"with the default, {failed.args[1]}") from None
-        self._of_default = 1.0 if build.goal != "size" else self._size(self._reference)
+        of_default = 1.0 if build.goal != "size" else self._size(self._reference)
+        self._costs = SharedCosts(self._reference.code, of_default)
         self._build_limit = _SPARE + max(60.0, _SLOWEST * self._build_took)
 
     def _start(self) -> None:
@@ -105,40 +105,51 @@ class Bench:
                 raise Failed("wrong_result", f"the output differs from run to run ({wrong}); {advice}")
         self._run_limits = [_SPARE + _SLOWEST * each.wall for each in first]
         if self._build.goal != "size":
-            self._noise, self._cost = noise_of(lambda: self._measure(self._reference))
+            self._ratios = Ratios(lambda: self._measure(self._reference))
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - as LiveProblem takes it
         """Return the cost of values, or a status and a reason; or what another request asks for."""
-        kind, *rest = request if request[:1] in ((FACTS,), (PAIRS,)) else ("", request)
+        kind, *rest = request if request[:1] in ((FACTS,), (PAIRS,), (COMPILE,)) else ("", request)
         try:
             if kind == FACTS:
                 return self._facts()
             if kind == PAIRS:
                 return self._pairs(enter, *rest)
-            if rest[0] == self._reference.values:
-                return self._of_default
-            enter("build", self._build_limit + _SPARE)
-            again = rest[0] in self._asked
-            return self._cost_of(self._kept(rest[0]) if again else self._compiled(rest[0]), again, enter)
+            if kind == COMPILE:
+                return self._statistics(enter, *rest)
+            return self._cost(enter, *rest)
         except Failed as failed:
             return failed.args
 
-    def _cost_of(self, made: Made, again: bool, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or a cost and a remark
-        """Return the cost; codes that are known share theirs, unless the same values are measured again."""
-        if made.code and made.code == self._reference.code:
-            return self._of_default
-        self._asked.add(made.values)
-        if made.code in self._known and not again:
-            outcome = self._known[made.code]
-            return outcome if isinstance(outcome, tuple) else (outcome, SAME_CODE)
-        enter(RUN, self._limit(20))
+    def _statistics(self, enter: Enter, values: Values) -> list[float]:
+        """Return the bytes of sections and functions by `_names`; nan if the build fails."""
+        enter("build", self._build_limit + _SPARE)
         try:
-            outcome = self._evaluated(made, again)
-        except Failed as failed:
-            outcome = failed.args
-        if made.code:
-            self._known.setdefault(made.code, outcome)
-        return outcome
+            found = elf.sizes(self._kept(values).folder / _OUT)
+        except Failed:
+            return [math.nan] * len(self._names())
+        return [float(found[name]) for name in self._names()]
+
+    def _names(self) -> list[str]:
+        """Return the names of the statistics: the default's sections and its largest functions."""
+        if not self._reference.code or not (file := self._reference.folder / _OUT).is_file():
+            return []
+        return [name for name, _ in elf.sizes(file).most_common(_NAMED)]
+
+    def _cost(self, enter: Enter, values: Values) -> Any:  # noqa: ANN401 - a cost, a cost and a remark, or a failure
+        if values == self._reference.values:
+            return self._costs.reference
+        enter("build", self._build_limit + _SPARE)
+        made = self._kept(values) if self._costs.asked(values) else self._compiled(values)
+
+        def measured(again: bool) -> Any:  # noqa: ANN401 - a cost, or a status and a reason
+            enter(RUN, self._limit(20))
+            try:
+                return self._evaluated(made, again)
+            except Failed as failed:
+                return failed.args
+
+        return self._costs.of(values, made.code, measured)
 
     def _evaluated(self, made: Made, again: bool) -> float:
         for place in range(len(self._build.runs)):
@@ -147,14 +158,8 @@ class Bench:
             raise Failed("wrong_result", wrong)
         if self._build.goal == "size":
             return self._size(made)
-        candidate, reference = (lambda made=made: self._measure(made) for made in (made, self._reference))
-        if again:  # one of several measurements, which are put together
-            return screened(candidate, reference, self._noise, self._best, _AGAIN_SECONDS)
-        found = screened(candidate, reference, self._noise, self._best)
-        if found < self._best:  # the lowest of many is so by luck, too: only what is measured anew counts
-            found = screened(candidate, reference, self._noise, self._best, _SECONDS)
-        self._best = min(self._best, found)
-        return found
+        assert self._ratios
+        return self._ratios.of(lambda: self._measure(made), again)
 
     def _pairs(self, enter: Enter, ours: Values, theirs: Values, number: int, count: int) -> list[float]:
         """Return the logarithms of the ratios of two candidates, in turns; one that fails is infinitely dear."""
@@ -301,9 +306,12 @@ class Bench:
         facts: dict[str, Any] = {"build": self._build_took, "output": sum(map(len, self._wanted))}
         if self._build.goal == "size":
             return facts | {"cost": self._size(self._reference)}
+        facts["statistics"] = self._names()
         wall = sum(limit - _SPARE for limit in self._run_limits) / _SLOWEST
-        told = {seconds: smallest_difference(self._noise, int(seconds / max(2 * wall, 1e-3))) for seconds in (5, 60)}
-        return facts | {"cost": self._cost, "noise": self._noise, "told": told}
+        assert self._ratios
+        noise, cost = self._ratios.noise, self._ratios.cost
+        told = {seconds: smallest_difference(noise, int(seconds / max(2 * wall, 1e-3))) for seconds in (5, 60)}
+        return facts | {"cost": cost, "noise": noise, "told": told}
 
 
 def difference(printed: str, wanted: str, tolerance: float) -> str:

@@ -41,14 +41,17 @@ def shipped(name: str) -> str:
     return read(FOLDER / f"{name}.ll.gz")
 
 
-def read(path: Path) -> str:
+def read(path: Path, with_lines: bool = False) -> str:
     """Return the text of a module, plain or gzipped, or of what clang makes of a file of C or C++.
+
+    Args:
+      with_lines: whether clang writes which line each instruction comes from.
 
     Raises:
       UserError: it cannot be read or compiled, or is too large.
     """
     if path.suffix in SOURCES:
-        return from_source(path)
+        return from_source(path, with_lines)
     with explained(path, "LLVM text"):
         text = read_bounded(path, LARGEST)
     try:
@@ -57,13 +60,19 @@ def read(path: Path) -> str:
         raise UserError(f"{path} is not LLVM text; make it with clang -S -emit-llvm") from None
 
 
-def lowering(path: Path) -> list[str]:
-    """Return the arguments by which zig's clang makes a module of a file, which nothing has optimised yet."""
-    optional = ["-O1", "-Xclang", "-disable-llvm-passes", "-fno-sanitize=all", "-g0", "-w"]
+def lowering(path: Path, with_lines: bool = False) -> list[str]:
+    """Return the arguments by which zig's clang makes a module of a file, which nothing has optimised yet.
+
+    Args:
+      with_lines: of the source, for each instruction; then for any processor, too, as clang does it by itself.
+    """
+    plain = ["-mcpu=baseline", "-fomit-frame-pointer", "-fno-stack-protector", "-fno-sanitize=all"]
+    debug = ["-gline-tables-only", "-fdebug-compilation-dir=.", *plain] if with_lines else ["-g0"]
+    optional = ["-O1", "-Xclang", "-disable-llvm-passes", "-fno-sanitize=all", *debug, "-w"]
     return ["c++" if path.suffix in SOURCES[1:] else "cc", *optional, "-S", "-emit-llvm", path.name, "-o"]
 
 
-def from_source(path: Path) -> str:
+def from_source(path: Path, with_lines: bool = False) -> str:
     """Return the module that zig's clang, of the LLVM of llvmlite, makes of a file of C or C++.
 
     Raises:
@@ -74,7 +83,7 @@ def from_source(path: Path) -> str:
     program, caches = zig(f"a file of {'C++' if path.suffix in SOURCES[1:] else 'C'}")
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "module.ll")
-        command = [program, *lowering(path), str(made)]
+        command = [program, *lowering(path, with_lines), str(made)]
         done = subprocess.run(command, cwd=path.parent, env=os.environ | caches, capture_output=True, text=True)
         if done.returncode or not made.exists():
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or [""]

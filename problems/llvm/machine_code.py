@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 import llvmlite.binding as llvm
-import numpy as np
 
+from .. import elf
 from ..pass_order.state import Operation
 
 
@@ -45,11 +45,6 @@ Row = tuple[str, bytes, float, float]
 _DEFINED = re.compile(r"^define [^@]*@([^(]+)\(.*?^\}", re.MULTILINE | re.DOTALL)
 _INSTRUCTION = re.compile(r"^  (?:(%\S+) = )?(?:tail |musttail |notail )?((?!uselistorder)[a-z]+)(.*)", re.MULTILINE)
 _LOCAL = re.compile(r"%[\w.$-]+")
-_SYMBOL = np.dtype(
-    [("name", "<u4"), ("kind", "u1"), ("other", "u1"), ("section", "<u2"), ("start", "<u8"), ("size", "<u8")]
-)
-"""An entry of the symbol table of a 64-bit ELF file."""
-_FUNCTION = 2
 
 
 def text_functions(text: str) -> list[Row]:
@@ -73,18 +68,10 @@ def code_functions(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> list[
     made = {
         section.name(): (section.size(), section.is_text(), section.data()) for section in sections(module, machine)
     }
-    rows = list(_symbols(*(made[name][2] if name in made else b"" for name in (b".symtab", b".strtab"))))
+    tables = (made[name][2] if name in made else b"" for name in (b".symtab", b".strtab"))
+    rows: list[Row] = [(name, b"", 1.0, float(size)) for name, size in elf.functions(*tables)]
     rest = sum(size for size, is_text, _ in made.values() if is_text) - sum(row[-1] for row in rows)
     return [*rows, ("", b"", 1.0, float(rest))] if rest else rows
-
-
-def _symbols(table: bytes, names: bytes) -> Iterator[Row]:
-    symbols = np.frombuffer(table, _SYMBOL)
-    defined = symbols[(symbols["kind"] & 15 == _FUNCTION) & (symbols["section"] > 0)]
-    _, first = np.unique(defined[["section", "start"]], return_index=True)  # an alias is no function of its own
-    for symbol in defined[first]:
-        name = names[symbol["name"] : names.index(b"\0", symbol["name"])].decode()
-        yield name, b"", 1.0, float(symbol["size"])
 
 
 def _digest(content: bytes) -> bytes:

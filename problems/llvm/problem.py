@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +21,7 @@ from .actions import ACTIONS, MODULE, SLOTS, command
 from .ir import FOLDER, SOURCES, lowering, names, read, shipped, without_size
 from .machine_code import OPCODES
 
-OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "seconds"}
+OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "times the default"}
 """Each objective and its unit."""
 OLDEST = "0.49"
 """The first llvmlite whose LLVM compiles the shipped programs without an abort."""
@@ -35,9 +36,9 @@ class LlvmProblem(PassOrderProblem):
 
     A candidate is a sequence. Each slot holds a pass, the pipeline that simplifies functions, or the whole default
     pipeline. The cost is the number of instructions of the optimised module, the bytes of its machine code, or the
-    seconds of a call. The default is the default pipeline alone: -Oz, or -O3 for time. Every optimised program is run,
-    and if its results differ from those of the unoptimised program, it is a wrong result: what `i64 @run(i64)` returns,
-    or what `main` prints.
+    processor time of a call over that of the default, both measured in turns; equal code is measured once. The default
+    is the default pipeline alone: -Oz, or -O3 for time. Every optimised program is run, and if its results differ from
+    those of the unoptimised program, it is a wrong result: what `i64 @run(i64)` returns, or what `main` prints.
     """
 
     variant_marks: ClassVar[str] = "@"
@@ -47,7 +48,7 @@ class LlvmProblem(PassOrderProblem):
     opcodes: ClassVar[tuple[str, ...]] = OPCODES
     reads_files = True
     decision = "order of LLVM's passes"
-    costs = "instructions, bytes or seconds"
+    costs = "instructions, bytes, or time over the default's"
     time_per_candidate = "10 to 50 ms"
 
     def __init__(self, instance: str | Path) -> None:
@@ -65,10 +66,12 @@ class LlvmProblem(PassOrderProblem):
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self.noisy = self.timed = objective == "time"
         self.tells_parts = not self.timed
+        self.statistics = ("bytes of code", "functions", *OPCODES) if self.timed else ()
         self._name, self._objective = name, objective
         self._choose_sequences(self._default_action())
         compiler = self._compiler()
-        content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), ",".join(self.actions), text))
+        form = f"{_FORMAT} in turns" if self.timed else str(_FORMAT)
+        content = "|".join((form, compiler, objective, self.space.digest(), ",".join(self.actions), text))
         self._serve(self._service((text, without_size(text), objective, SEEDS, (self._default_action(),))))
         self._identify(content, "" if self.noisy else f"{compiler}-{_CHECKS}")
 
@@ -88,6 +91,12 @@ class LlvmProblem(PassOrderProblem):
         seconds = 20 + 60 * len(arguments[0]) / (1 << 20)  # hundreds of times as long as the default takes
         name = f"LLVM on {self._name}"
         return Service(f"{__package__}.worker:serve", arguments, seconds, name=name, confined=True)
+
+    def ratios(self, config: NDArray, reference: NDArray | str, first: int, count: int) -> Sequence[float]:
+        """Return logarithms of ratios of two candidates' times, measured in turns; none if the cost is no time."""
+        if not self.timed or isinstance(reference, str):
+            return ()
+        return self._ratios(self.request(config), self.request(reference), first, count)
 
     def paste(self, config: NDArray) -> str:
         """Return the command line of LLVM's `opt` that runs the same passes.
@@ -114,8 +123,8 @@ class LlvmProblem(PassOrderProblem):
 
     def _tool(self) -> str:
         return (
-            f", with `opt` of LLVM {_llvm()}, which is in llvmlite {version('llvmlite')}; another version may name"
-            " passes otherwise. Give the result to `llc -filetype=obj` or `clang -c`"
+            f", with `opt` of LLVM {llvm_version()}, which is in llvmlite {version('llvmlite')}; another version may"
+            " name passes otherwise. Give the result to `llc -filetype=obj` or `clang -c`"
         )
 
     def baselines(self) -> dict[str, float]:
@@ -140,7 +149,8 @@ def _llvmlite() -> str:
     return installed_version("llvmlite", OLDEST, "llvm/...")
 
 
-def _llvm() -> str:
+def llvm_version() -> str:
+    """Return the version of the LLVM in llvmlite."""
     from llvmlite.binding import llvm_version_info
 
     return ".".join(map(str, llvm_version_info))

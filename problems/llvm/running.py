@@ -22,8 +22,7 @@ _CALLED, _LOST = ("external", "weak_any", "weak_odr"), ("available_externally",)
 _CONVENTION = re.compile(r"\b(?!x86_64_sysvcc)\w*cc\b|\bcc \d+")
 _VARIABLE = re.compile(r'^@(?:"[^"]*"|[-\w.$]+) = (.*?\b(?:global|constant|ifunc)\b)', re.MULTILINE)
 _CONSTRUCTORS = re.compile(r"^(@llvm\.global_ctors = [^\n]*?\] \[)(.*)(\].*)$", re.MULTILINE)
-_SAMPLES = 30
-_SAMPLE_SECONDS = 5e-4
+_SAMPLE_SECONDS = 5e-3
 _OUTPUT = 1 << 20
 """Most bytes that `main` may print."""
 
@@ -122,7 +121,7 @@ class Running:
 
     def __init__(self, module: llvm.ModuleRef, effort: int, name: str = "run") -> None:
         machine = llvm.Target.from_triple(module.triple).create_target_machine(opt=effort, jit=True)
-        self._engine, self._name = llvm.create_mcjit_compiler(module, machine), name
+        self._engine, self._name, self._calls = llvm.create_mcjit_compiler(module, machine), name, 0
 
     def __enter__(self) -> Running:
         self._engine.finalize_object()
@@ -200,16 +199,15 @@ class Running:
             os._exit(255)
 
     def seconds(self, seed: int) -> float:
-        """Return the seconds of one call: the least of several samples of many calls each."""
-        once = self._sample(seed, 1)
-        calls = max(1, int(_SAMPLE_SECONDS / max(once, 1e-7)))
-        return min(self._sample(seed, calls) for _ in range(_SAMPLES))
+        """Return the processor seconds of one call: of as many in a row as can be timed."""
+        self._calls = self._calls or max(1, int(_SAMPLE_SECONDS / max(self._sample(seed, 1), 1e-7)))
+        return self._sample(seed, self._calls)
 
     def _sample(self, seed: int, calls: int) -> float:
-        started = time.perf_counter()
+        started = time.thread_time()
         for _ in range(calls):
             self._run(seed)
-        return (time.perf_counter() - started) / calls
+        return max(time.thread_time() - started, 1e-9) / calls
 
 
 def _ended(process: int, seconds: float) -> tuple[str, int]:

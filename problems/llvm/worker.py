@@ -7,17 +7,19 @@ import math
 import os
 import resource
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from bbo_suite.supervised import PARTS
+from bbo_suite.supervised import COMPILE, PAIRS, PARTS
+from bbo_suite.timing import Ratios, SharedCosts, pair
 
 from ..pass_order.state import STATE, described
 from .actions import FUNCTIONS, MODULE
-from .machine_code import Row, code_bytes, code_functions, graph, instructions, text_functions
+from .machine_code import OPCODES, Row, code_bytes, code_functions, graph, instructions, text_functions
 from .running import WANTED, Running, has_main, prepared, why_not_callable
 
 _KEPT = 256
@@ -80,15 +82,16 @@ class Passes:
     def _piped(self, bitcode: bytes, names: tuple[str, ...], pipeline: str) -> bytes:
         module = self.finish((bitcode, names))
         if self._shared is None:
-            return self._through(module, pipeline)
+            return self.through(module, pipeline).as_bitcode()
         text = hashlib.blake2b(f"{pipeline} {module}".encode(), digest_size=16).digest()
         if text not in self._shared:  # different passes often give the same module
             if len(self._shared) * len(self._bitcode) > _SHARED_BYTES:
                 self._shared.clear()
-            self._shared[text] = self._through(module, pipeline)
+            self._shared[text] = self.through(module, pipeline).as_bitcode()
         return self._shared[text]
 
-    def _through(self, module: llvm.ModuleRef, pipeline: str) -> bytes:
+    def through(self, module: llvm.ModuleRef, pipeline: str) -> llvm.ModuleRef:
+        """Run a pipeline on a module, and return it."""
         if pipeline == MODULE:
             manager = self._builder.getModulePassManager()
             manager.run(module, self._new_builder())
@@ -98,7 +101,7 @@ class Passes:
                 if not function.is_declaration:
                     manager.run(function, self._new_builder())
         manager.close()
-        return module.as_bitcode()
+        return module
 
     def _new_builder(self) -> llvm.PassBuilder:
         """Return a builder for one run: each run adds callbacks to its builder, which all later passes would call."""
@@ -116,7 +119,7 @@ def text_is_whole() -> bool:
 
 
 FACTS = "facts"
-"""The request for facts about the program; others are a tuple of actions, or a pair of `PARTS` or `STATE` and one."""
+"""The request for facts about the program; others are a tuple of actions, or `PARTS`, `STATE` or `COMPILE` and one."""
 _RUN = "run the result"
 _FIRST_SECONDS = 10.0
 """Time limit of the unoptimised program: nearly every candidate is run, too."""
@@ -202,6 +205,10 @@ class Optimiser:
         self._why_not = why_not_callable(module) or self._why_not_compared(default)
         if objective == "time" and (self._why_not or self._calls_main):
             raise ValueError(f"its time cannot be measured: {self._why_not or f'it defines no {WANTED}'}")
+        if objective == "time":
+            self._reference, code = self._compiled(default or (MODULE,))
+            self._reference.__enter__().results(seeds)  # stays to be compared with
+            self._ratios, self._costs = Ratios(lambda: self._seconds(self._reference)), SharedCosts(code, 1.0)
 
     def _why_not_compared(self, default: tuple[str, ...]) -> str:
         """Keep the results of the unoptimised program; return why others cannot be compared with them, if so."""
@@ -235,8 +242,12 @@ class Optimiser:
             return self._facts()
         if request[:1] == (STATE,):
             return self._seen(request[1], enter)
+        if request[:1] == (COMPILE,):
+            return statistics(self.passes.run(request[1]), self.machine)
+        if request[:1] == (PAIRS,):
+            return self._pairs(enter, *request[1:])
         if self._objective == "time":
-            return self._timed(self.passes.run(request), enter)
+            return self._timed(request, enter)
         with_parts = request[:1] == (PARTS,)
         state = self.passes.state(request[1] if with_parts else request)
         key = _digest(state[0] + repr((state[1], with_parts)).encode())
@@ -294,13 +305,44 @@ class Optimiser:
             self.correct, self._why_not = None, _VARIES
         return self.correct is None
 
-    def _timed(self, module: llvm.ModuleRef, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+    def _timed(self, actions: tuple[str, ...], enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
+        """Return the time over the default's, measured in turns."""
+        running, code = self._compiled(actions)
+
+        def measured(again: bool) -> Any:  # noqa: ANN401 - as above
+            enter(_RUN, 10 * self._run_limit)
+            return self._wrong_when_run(running) or self._ratios.of(lambda: self._seconds(running), again)
+
+        with running:
+            return self._costs.of(actions, code, measured)
+
+    def _compiled(self, actions: Sequence[str]) -> tuple[Running, str]:
+        """Return a program that can run, and a hash of its code."""
+        module = self.passes.run(actions)
         module.verify()
-        enter(_RUN, 10 * self._run_limit)
-        with Running(llvm.parse_bitcode(module.as_bitcode()), 2) as running:
-            if (results := running.results(self._seeds)) != self.correct:
-                return self._wrong(results)
-            return running.seconds(self._seeds[0])
+        bitcode = module.as_bitcode()  # emitting code changes the module
+        code = _digest(self.machine.emit_object(module)).hex()
+        return Running(llvm.parse_bitcode(bitcode), 2), code
+
+    def _wrong_when_run(self, running: Running) -> tuple[str, str] | None:
+        results = running.results(self._seeds)
+        return None if results == self.correct else self._wrong(results)
+
+    def _seconds(self, running: Running) -> float:
+        return running.seconds(self._seeds[0])
+
+    def _pairs(self, enter: Enter, ours: Sequence[str], theirs: Sequence[str], first: int, count: int) -> list[float]:
+        """Return the logarithms of the ratios of two candidates, in turns; one that fails is infinitely dear."""
+        (running, code), (other, others_code) = self._compiled(ours), self._compiled(theirs)
+        if code == others_code:
+            return [0.0] * count
+        with running, other:
+            enter(_RUN, 10 * self._run_limit)
+            if self._wrong_when_run(running):
+                return [math.inf]
+            self._wrong_when_run(other)  # its constructors run, too
+            measures = (lambda: self._seconds(running)), (lambda: self._seconds(other))
+            return [pair(*measures, first + i) for i in range(count)]
 
     def _wrong(self, results: tuple[Any, ...]) -> tuple[str, str]:
         assert self.correct is not None
@@ -323,6 +365,14 @@ class Optimiser:
             "cost at -O3": None if self._objective == "time" else self._cost(fastest, text),
             "why not run": self._why_not,
         }
+
+
+def statistics(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> list[float]:
+    """Return the bytes of code, the functions with a body, and the instructions of each of `OPCODES`."""
+    module.verify()
+    kinds = Counter(kind for _, kind, _ in graph(str(module)))
+    bodies = sum(not function.is_declaration for function in module.functions)
+    return [float(code_bytes(module, machine)), float(bodies), *(float(kinds[opcode]) for opcode in OPCODES)]
 
 
 def _digest(content: bytes) -> bytes:

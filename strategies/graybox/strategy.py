@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # Numba takes half a second to import: only a run pays for it
 
     from ..pair_graph import PairSearch
     from .credit_search import CreditSearch
+    from .effect_search import EffectSearch
     from .part_search import PartSearch
 
 
@@ -55,12 +56,12 @@ class GrayBox(Strategy):
         super().__init__(task, budget, rng, options)
         declared = task.structure
         described = options.describe and declared and declared.parts and _is_followed(declared.parts, task)
-        self._search: PartSearch | PairSearch | CreditSearch | Annealing
+        self._search: PartSearch | PairSearch | EffectSearch | CreditSearch | Annealing
         self._search = self._described(declared) if described and declared else self._undescribed()
         if options.pretrained:
             self._learn_before(options.pretrained)
 
-    def _described(self, declared: Structure) -> PartSearch | PairSearch:
+    def _described(self, declared: Structure) -> PartSearch | PairSearch | EffectSearch:
         """Return the search for a task that says which parts a candidate has."""
         from bbo_suite.parts.table import PairDecomposition
 
@@ -70,6 +71,10 @@ class GrayBox(Strategy):
         space, default = self.task.space, self.task.default
         if isinstance(declared.parts, PairDecomposition):
             return PairSearch(space, default, declared, self.budget, self.rng)
+        if declared.parts is not None and not declared.parts.exact:
+            from .effect_search import EffectSearch
+
+            return EffectSearch(space, default, declared, self.rng)
         return PartSearch(space, default, declared, self.options, self.rng)
 
     def _undescribed(self) -> CreditSearch:

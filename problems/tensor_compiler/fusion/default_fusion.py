@@ -1,4 +1,4 @@
-"""The compiler's own choice of the fusion: the best of a few plans."""
+"""The compiler's own choice of the fusion: the best of a few plans, of which the costly decisions are tried again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from bbo_suite.compiled import compiled_for
 from ..hardware.machine import Rate
 from ..hlo.opcodes import Kind
 from ..layout.arrays import Edge, Flow, FusionGraph, Node
+from .evaluation import fuse_again
 from .guests import place_guests
+from .incremental import IncomingEdges
 from .kernels import time_kernels
-from .state import Amount, Counter, FusionState, Known, Use, same
+from .state import Amount, Counter, FusionState, Known, Span, Use, same
 from .sweep import close_node, is_heavy, legal, open_node, start_sweep, sweep
 
 compiled = compiled_for(__file__)
@@ -22,6 +24,8 @@ compiled = compiled_for(__file__)
 
 _CAUTIOUS, _BOLD = 0.6, np.inf
 _REVISIONS = 8
+_SHARE = 1e-3
+"""A decision is tried again if it is about an array that takes this share of the time to be moved once."""
 
 
 class Costs(NamedTuple):
@@ -43,29 +47,34 @@ class PlanMemory(NamedTuple):
       best: `(d,)` the best plan so far.
       last: `(d,)` the plan made last.
       before: `(d,)` the one before.
+      columns: `(d,)` memory for the columns of one producer.
       costs: of the nodes under a plan.
     """
 
     best: NDArray[np.int8]
     last: NDArray[np.int8]
     before: NDArray[np.int8]
+    columns: NDArray[np.int64]
     costs: Costs
 
 
 def new_plan_memory(n: int, d: int) -> PlanMemory:
     """Return memory for plans."""
     best, last, before = np.zeros((3, d), np.int8)
-    return PlanMemory(best, last, before, Costs(np.empty(n), np.empty(n)))
+    return PlanMemory(best, last, before, np.zeros(d, np.int64), Costs(np.empty(n), np.empty(n)))
 
 
 @compiled()
-def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: FusionState) -> None:
+def choose(
+    graph: FusionGraph, inputs: IncomingEdges, analytical: NDArray, plans: PlanMemory, state: FusionState
+) -> None:
     """Write the configuration that the compiler chooses on its own to `plans.best`, and sweep the graph with it.
 
     The compiler walks from the outputs to the inputs, as XLA's instruction fusion does, and fuses a producer into all
     its consumers if a roofline model predicts a gain. Its first plan copies a producer only if that reads few bytes.
-    It then revises the plan with the costs of each producer under it, until nothing changes. The best plan by the
-    machine of the data sheet wins; second-order effects are not used.
+    It then revises the plan with the costs of each producer under it, until nothing changes. In the best of these
+    plans, it tries costly decisions the other way (see `_reconsider`). Plans are timed for the machine of the data
+    sheet; second-order effects are not used.
     """
     state.config[:], plans.last[:] = 1, 1  # if little is computed twice, fusing everything is hard to beat
     sweep(graph, state)
@@ -86,7 +95,76 @@ def choose(graph: FusionGraph, analytical: NDArray, plans: PlanMemory, state: Fu
     _copy(plans.best, state.config)
     if not same(plans.best, plans.last):
         sweep(graph, state)
+    _reconsider(graph, inputs, analytical, plans, state)
     state.counter[Counter.KNOWN] = Known.NOTHING  # kernels were timed by the analytical model
+
+
+@compiled(runtime=False)
+def _reconsider(
+    graph: FusionGraph, inputs: IncomingEdges, analytical: NDArray, plans: PlanMemory, state: FusionState
+) -> None:
+    """Reverse the best plan for one producer after the other where the time of all kernels falls.
+
+    XLA's priority fusion compares the times with and without a fusion in the same way, by its model of whole kernels.
+    They include what guests save, which the choice of producers in a plan does not.
+    """
+    seconds = _seconds(graph, analytical, state)
+    least = _SHARE * seconds * analytical[Rate.HERTZ] * analytical[Rate.MEMORY]
+    for v in range(len(graph.kind) - 1, -1, -1):
+        if not _may_gain(v, least, graph, plans, state):
+            continue
+        count = _reverse(v, graph, plans)
+        found = _seconds_again(count, graph, inputs, analytical, plans, state)
+        if found < seconds:
+            seconds = found
+        else:
+            _reverse(v, graph, plans)
+            _seconds_again(count, graph, inputs, analytical, plans, state)
+
+
+@compiled(runtime=False)
+def _may_gain(v: int, least: float, graph: FusionGraph, plans: PlanMemory, state: FusionState) -> bool:
+    """True if v is decided, not simply fused into its only place, and it or a consumer has the least bytes."""
+    decided, fused, most = 0, True, graph.node[v, Node.BYTES] * graph.node[v, Node.RUNS]
+    for e in range(graph.starts[v], graph.starts[v + 1]):
+        c, column = graph.edge[e, Edge.CONSUMER], graph.edge[e, Edge.DECISION]
+        if column >= 0:
+            decided += 1
+            fused &= plans.best[column] != 0
+            most = max(most, graph.node[c, Node.BYTES] * graph.node[c, Node.RUNS])
+    lone = decided == 1 or state.span[v, Span.COUNT] == 1
+    return decided > 0 and not (fused and lone) and most >= least
+
+
+@compiled(runtime=False)
+def _reverse(v: int, graph: FusionGraph, plans: PlanMemory) -> int:
+    """Fuse v nowhere in the best plan if it was fused everywhere, else everywhere; return the number of columns."""
+    count, fused = 0, True
+    for e in range(graph.starts[v], graph.starts[v + 1]):
+        column = graph.edge[e, Edge.DECISION]
+        if column >= 0:
+            plans.columns[count] = column
+            fused &= plans.best[column] != 0
+            count += 1
+    for i in range(count):
+        plans.best[plans.columns[i]] = not fused
+    return count
+
+
+@compiled(runtime=False)
+def _seconds_again(
+    count: int,
+    graph: FusionGraph,
+    inputs: IncomingEdges,
+    analytical: NDArray,
+    plans: PlanMemory,
+    state: FusionState,
+) -> float:
+    """Return the time by the analytical model after the first `count` of `plans.columns` have changed."""
+    state.counter[Counter.KNOWN] = Known.PLAIN
+    whole = not fuse_again(plans.columns[:count], plans.best, graph, inputs, state)
+    time_kernels(whole, False, graph, analytical, analytical, state)
+    return state.sums[1] / analytical[Rate.HERTZ]
 
 
 @compiled(runtime=False)

@@ -138,7 +138,7 @@ class Fusion:
     def default(self) -> NDArray[np.int8]:
         """Return the `(d,)` configuration that the compiler chooses on its own (see `default_fusion.choose`)."""
         plans = new_plan_memory(len(self.arrays.kind), len(self.columns))
-        choose(self.arrays, self.analytical, plans, self.state)
+        choose(self.arrays, self.inputs, self.analytical, plans, self.state)
         return plans.best
 
     def _evaluate(

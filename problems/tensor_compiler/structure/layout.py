@@ -12,6 +12,7 @@ from bbo_suite.parts.cursor import CHANGE, DESCRIBE, Cursor, Function
 
 from ..fusion.default_fusion import PlanMemory, choose, new_plan_memory
 from ..fusion.guests import is_kernel
+from ..fusion.incremental import IncomingEdges, connect, new_inputs
 from ..fusion.kernels import describe_kernel, row_key
 from ..fusion.state import first_kernels, same
 from ..hardware.machine import Machine
@@ -39,6 +40,7 @@ class _Cursor(NamedTuple):
       layouts: `(p,)` of the candidate.
       handles: `(2,)` of `Compiled`: of this candidate and of the one before.
       keys: `(places,)` as in `CursorDecomposition`.
+      inputs: edges of the graph that is compiled, only while it is.
     """
 
     layouts: NDArray[np.int64]
@@ -46,6 +48,7 @@ class _Cursor(NamedTuple):
     keys: NDArray[np.uint64]
     source: Source
     plans: PlanMemory
+    inputs: IncomingEdges
     analytical: NDArray[np.float64]
     places: Places
 
@@ -74,13 +77,14 @@ class LayoutDecomposition(CursorDecomposition):
         sides = [new_compiled(self._layout, self._places, d) for _ in range(2)]
         memories = [handle(side) for side in sides]
         handles = np.array([memory.ctypes.data for memory in memories])
-        most = len(sides[0].target.plan.whole)
+        most, edges = len(sides[0].target.plan.whole), len(sides[0].target.arrays.edge)
         arrays = _Cursor(
             np.zeros(len(self._layout.nodes), np.int64),
             handles,
             self.keys,
             self._layout.source,
             new_plan_memory(most, d),
+            new_inputs(most, edges, d),
             self._analytical,
             self._places,
         )
@@ -102,7 +106,7 @@ def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function
             return 0
         cursor.handles[0], cursor.handles[1] = cursor.handles[1], cursor.handles[0]
         if not same(before.layouts, cursor.layouts):
-            _compile(cursor.layouts, cursor.source, cursor.plans, cursor.analytical, cursor.places, before)
+            _compile(cursor, before)
         return reported(_compare(before, cursor.keys, touched), touched)
 
     @compiled.callback(DESCRIBE)
@@ -115,14 +119,14 @@ def _functions(cursor_type: str, compiled_type: str) -> tuple[Function, Function
 
 
 @compiled()
-def _compile(
-    layouts: NDArray, source: Source, plans: PlanMemory, analytical: NDArray, places: Places, made: Compiled
-) -> None:
+def _compile(cursor: _Cursor, made: Compiled) -> None:
     """Lay the program out and fuse it as the compiler does on its own."""
-    made.layouts[:] = layouts
-    n = lay_out(layouts, source, made.target)
-    number_places(n, made.target.plan, places, made.numbering)
-    choose(first_nodes(n, made.target.arrays), analytical, plans, first_kernels(n, made.state))
+    made.layouts[:] = cursor.layouts
+    n = lay_out(cursor.layouts, cursor.source, made.target)
+    number_places(n, made.target.plan, cursor.places, made.numbering)
+    graph = first_nodes(n, made.target.arrays)
+    connect(graph, cursor.inputs)
+    choose(graph, cursor.inputs, cursor.analytical, cursor.plans, first_kernels(n, made.state))
 
 
 @compiled()

@@ -95,16 +95,24 @@ class ProgramProblem(Problem):
         """Return a line `decision = label` for each difference from the compiler's choice, by operation.
 
         An operation of a user's program has its place in the source, if the file says it, and a fusion that the
-        candidate prevents has the way to do that in JAX.
+        candidate prevents has the way to do that in JAX. There is none if both stay in one kernel, as a barrier parts
+        them.
         """
         lines: dict[str, list[str]] = {}
-        for change in self.changes(config):
+        changes = self.changes(config)
+        kernels = self._members(config) if self._sources and any(map(_is_cut, changes)) else []
+        for change in changes:
             operation, what = place(change.name)
-            source = self._sources.get(operation.partition("~")[0], "")
-            barrier = "  (in JAX: an optimization_barrier there)" if source and _is_cut(change) else ""
+            source = self._sources.get(_plain(operation), "")
+            way = f"  ({_way(change, kernels)})" if source and _is_cut(change) else ""
             heading = f"{operation}  ({source})" if source else operation
-            lines.setdefault(operation, [heading]).append(f"  {what} = {change.value}{barrier}")
+            lines.setdefault(operation, [heading]).append(f"  {what} = {change.value}{way}")
         return "\n".join(line for own in lines.values() for line in own) or NO_CHANGE
+
+    def _members(self, config: NDArray) -> list[set[str]]:
+        """Return the names of the operations in each kernel that a candidate makes."""
+        made = self.picture(config)
+        return [{_plain(member) for member in kernel.members} for kernel in made.kernels] if made else []
 
     @cached_property
     def _sources(self) -> dict[str, str]:
@@ -155,6 +163,19 @@ class ProgramProblem(Problem):
 
 def _is_cut(change: Change) -> bool:
     return " -> " in change.name and change.value == "False"
+
+
+def _plain(name: str) -> str:
+    """Return the name of an operation in the module, without the number of its copy and its opcode."""
+    return name.partition(" ")[0].partition("~")[0]
+
+
+def _way(change: Change, kernels: list[set[str]]) -> str:
+    """Return how to ask JAX for a fusion that a candidate prevents."""
+    ends = {_plain(end) for end in change.name.removeprefix("fuse ").split(" -> ")}
+    if any(ends <= kernel for kernel in kernels):
+        return "both stay in one kernel, for which JAX has no word"
+    return "in JAX: an optimization_barrier there"
 
 
 def place(name: str) -> tuple[str, str]:

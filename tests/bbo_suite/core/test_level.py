@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_suite import Evaluations, Parts, Problem, Space, Strategy, Structure
-from bbo_suite.conformance.kit import strategy_rules
+from bbo_suite import Constraint, Evaluations, Parts, Problem, Space, Strategy, Structure
+from bbo_suite.conformance.kit import problem_rules, strategy_rules
 from bbo_suite.conformance.toy_tasks import chain, described, uneven_parts
 from bbo_suite.core.level import Level
 from bbo_suite.store.identity import read_head
@@ -145,4 +145,63 @@ def test_the_rule_for_parts(strategy, broken):
         rule()
         return
     with pytest.raises(AssertionError):
+        rule()
+
+
+class Compiled(Telling):
+    """Compiling tells how many parameters are not the default's, and their sum."""
+
+    statistics = ("changed", "sum")
+    answers = staticmethod(lambda configs: np.column_stack([(configs > 0).sum(axis=1), configs.sum(axis=1)]))
+
+    def compile(self, configs):
+        return self.answers(configs)
+
+
+class Compiles(Hears):
+    """Compiles what it proposes."""
+
+    level = bbo_suite.Level.COMPILATION
+
+    def ask(self, n):
+        rows = super().ask(n)
+        type(self).told_by_compiler = self.task.compiler(rows)
+        return rows
+
+
+@pytest.mark.parametrize("level", Level)
+def test_a_strategy_may_compile_if_its_level_allows_and_the_problem_tells_anything(level):
+    assert (Compiled().task(level).compiler is not None) == (level >= Level.COMPILATION)
+    assert Telling().task(level).compiler is None
+    assert Compiled().task(Level.PARTS).at(level).compiler is None or level >= Level.COMPILATION
+
+
+def test_what_is_compiled_is_counted_and_stored(tmp_path):
+    path = run(Compiles, Compiled, tmp_path)
+    assert Compiles.told_by_compiler.shape == (10, 2) and read_head(path)["level"] == "compilation"
+    assert bbo_suite.load("s", tmp_path)["value"].notna().all()
+    assert "compilations" in (path / "diagnostics.csv").read_text()
+
+
+def test_forbidden_candidates_are_not_compiled_and_wrong_answers_are_refused():
+    problem = Compiled()
+    problem.space = Space([3] * 5, constraints=[Constraint((0, 1), lambda rows: rows.sum(axis=1) < 4)])
+    compiler = problem.task(Level.COMPILATION).compiler
+    told = compiler(np.array([[2, 2, 0, 0, 0], [1, 1, 1, 0, 0]]))
+    assert np.isnan(told[0]).all() and told[1].tolist() == [3, 3] and compiler.count == 1
+    problem.answers = lambda configs: np.zeros(len(configs))
+    with pytest.raises(bbo_suite.UserError, match="shape"):
+        problem.task(Level.COMPILATION).compiler(problem.default_row()[None])
+
+
+@pytest.mark.parametrize("draws", [False, True])
+def test_the_rule_for_compiling(draws):
+    problem, rng = Compiled(), np.random.default_rng(0)
+    if draws:
+        problem.answers = lambda configs: rng.random((len(configs), 2))
+    rule = next(rule for words, rule in problem_rules(lambda: problem) if "compiling tells" in words)
+    if not draws:
+        rule()
+        return
+    with pytest.raises(AssertionError, match="something else"):
         rule()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.command import elf
+from bbo_problems import elf
 from bbo_problems.command.ready import suggested
 from bbo_problems.command.worker import difference
 from bbo_suite import Status, UserError
@@ -154,6 +154,21 @@ def test_size_is_what_is_loaded_and_costs_nothing_to_repeat(described, tmp_path)
     kept = [int(size) for name, size, start in rows if int(start) and name != ".bss" and ".note" not in name]
     assert found.values[0] == sum(kept)
     assert elf.is_program(tmp_path / "mine") and elf.size(tmp_path / "mine") == sum(kept)
+
+
+@needs_gcc
+def test_compiling_tells_the_sizes_of_functions_and_a_failed_build_tells_nothing(described, tmp_path):
+    (tmp_path / "told").mkdir()
+    (tmp_path / "told/program.c").write_text(PROGRAM)
+    text = f'[build]\ncommand = "gcc {{flags}} -o {{out}} program.c"\n[run]\ncommand = "{{out}}"\n{FLAGS}'
+    problem = described(text, "told/tune.toml")
+    told, names = problem.compile(np.arange(6)[:, None]), problem.statistics
+    assert {".text", "main"} <= set(names) and np.isnan(told[5]).all() and np.isfinite(told[:5]).all()
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "mine", tmp_path / "told/program.c"], check=True)
+    listed = subprocess.run(["nm", "-S", tmp_path / "mine"], capture_output=True, text=True, check=True).stdout
+    (size,) = [line.split()[1] for line in listed.splitlines() if line.endswith(" main")]
+    assert told[0, names.index("main")] == int(size, 16)
+    assert problem.task(bbo_suite.Level.COSTS).compiler is None
 
 
 @needs_gcc

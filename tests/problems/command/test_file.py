@@ -1,10 +1,13 @@
 """The description of a build: a mistake names the file, the line and the key."""
 
+import sys
+
 import numpy as np
 import pytest
 
 import bbo_suite
 from bbo_problems.command.file import read
+from bbo_problems.command.ready import ready
 from bbo_suite import Kind, UserError
 
 GOOD = """[build]
@@ -111,3 +114,23 @@ def test_what_is_missing_is_named(tmp_path, text, words):
     (tmp_path / "tune.toml").write_text(text)
     with pytest.raises(UserError, match=words):
         read(tmp_path / "tune.toml")
+
+
+def test_xlas_options_are_those_that_jaxlib_lists(tmp_path):
+    (tmp_path / "tune.toml").write_text(
+        f'[run]\ncommand = "{sys.executable} step.py"\nenvironment = {{XLA_FLAGS = "{{flags}}"}}\n'
+        '[cost]\ngoal = "step: (.+)"\n[space]\nready = "xla-cpu"\n'
+    )
+    (tmp_path / "step.py").touch()
+    problem = bbo_suite.problem(f"command:{tmp_path / 'tune.toml'}")
+    names = [each.parameter.name for each in problem.build.settings]
+    row = problem.default_row()
+    assert problem.flags(row) == "" and "--xla_cpu_prefer_vector_width" in names and len(names) >= 10
+    place = names.index("--xla_backend_optimization_level")
+    row[place] = 0
+    assert problem.flags(row) == "--xla_backend_optimization_level=0"
+    bare = tmp_path / "python3"
+    bare.write_text("#!/bin/sh\nexit 1\n")
+    bare.chmod(0o755)
+    with pytest.raises(UserError, match="has jax"):
+        ready("xla-cpu", "", f"{bare} step.py", "time")

@@ -208,9 +208,12 @@ def serve(text, swapped, seeds):
 @pytest.mark.slow
 def test_objectives():
     small, fast = LlvmProblem("hash@bytes"), LlvmProblem("hash@time")
-    assert (small.unit, fast.unit) == ("bytes", "seconds")
+    assert (small.unit, fast.unit) == ("bytes", "times the default")
     assert len({LlvmProblem("hash").fingerprint(), small.fingerprint(), fast.fingerprint()}) == 3
-    assert evaluate(fast, fast.default_row()[None]).values[0] < 0.1
+    found = evaluate(fast, np.stack([fast.default, np.zeros_like(fast.default)]))
+    assert found.values[0] == 1 < found.values[1]  # the program as it was is slower than at -O3
+    assert fast.ratios(np.zeros_like(fast.default), fast.default_row(), 0, 3)[0] > 0
+    assert fast.ratios(fast.default_row(), fast.default_row(), 0, 3) == [0, 0, 0]
     assert small.baselines()["-O3"] > default_value(small) and fast.baselines() == {}
     assert fast.facts()["default is"] == "-O3"
     assert "minsize" not in str(optimiser("hash", "time").passes.run(()))
@@ -428,3 +431,12 @@ def test_random_sequences_keep_every_program(name):
     problem.workers = 2
     result = evaluate(problem, problem.space.sample(40, np.random.default_rng(1)))
     assert (result.status == Status.OK).all(), result.reasons
+
+
+def test_compiling_tells_the_code_of_a_candidate_whose_time_is_the_cost():
+    problem = LlvmProblem("hash@time")
+    nothing = np.zeros_like(problem.default)
+    told = problem.compile(np.stack([nothing, problem.default, nothing]))
+    at = {name: place for place, name in enumerate(problem.statistics)}
+    assert (told[0] == told[2]).all() and told[0, at["alloca"]] > told[1, at["alloca"]] and (told[:, 0] > 0).all()
+    assert not LlvmProblem("hash").statistics and not LlvmProblem("hash@bytes").statistics

@@ -10,7 +10,7 @@ import pytest
 import bbo_suite
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
 from bbo_strategies.single_changes import SingleChanges
-from bbo_suite import Moves, Space, choice, product
+from bbo_suite import Compiler, Moves, Space, Structure, choice, product
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
@@ -180,3 +180,54 @@ def test_a_policy_learns_to_take_the_steps_that_are_rewarded():
         actions = np.stack([policy.draw(state, rng) for state in states])
         policy.learn(states, actions, (actions == 2).mean(axis=2), walking, states[0], rng)
     assert (policy.draw(states[0], rng) == 2).mean() > 0.9
+
+
+def test_citroen_measures_what_its_process_expects_most_of_and_needs_fewer_measurements_than_the_costs_tell():
+    space = Space(np.full(30, 5))
+    weights = np.linspace(1, 3, 30)
+
+    def cost(rows):
+        return 1 + rows @ weights
+
+    helpful = Compiler("testing/task", space, ("cost", "other"), lambda rows: np.column_stack([cost(rows), rows[:, 0]]))
+    idle = Compiler("testing/task", space, ("one",), lambda rows: np.ones((len(rows), 1)))
+    found = {}
+    for name, compiler in (("helpful", helpful), ("idle", idle)):
+        searches = start(strategy("citroen"), space, 60, compiler=compiler, default=np.full(30, 2))
+        found[name] = min(values.min() for _, values in play(searches, cost, 5))
+    assert found["helpful"] < 0.75 * found["idle"] and helpful.count > 300
+    with pytest.raises(bbo_suite.UserError, match="compiling tells"):
+        start(strategy("citroen"), space, 60)
+
+
+def calls(inlined):
+    """Return a structure of calls, some of which the compiler inlines on its own."""
+    d = len(inlined)
+    features = np.array(inlined, np.float32)[:, None]
+    return Structure(np.zeros(d + 1, np.int64), np.empty(0, np.int32), features, ("inlined by default",))
+
+
+def test_the_inlining_tuner_flips_each_call_alone_and_then_all_that_help_together():
+    inlined, weights = np.array([0, 1, 0, 1, 0]), np.array([-3.0, 2.0, 1.0, 4.0, -1.0])  # of inlining
+
+    def cost(rows):
+        return 20.0 + np.where(rows == 0, inlined, rows == 2) @ weights
+
+    searches = start(strategy("inlining-tuner"), Space(np.full(5, 3)), 100, structure=calls(inlined), clean=False)
+    rows, values = (np.concatenate(each) for each in zip(*play(searches, cost, 100), strict=True))
+    assert rows[1:6].tolist() == [[2, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 2]]
+    assert rows[6].tolist() == [2, 1, 0, 1, 2] and values[6] == values.min() == 16
+    assert len(rows) == 1 + 5 + 1 + 5  # the second round helps nothing
+
+
+@pytest.mark.parametrize("budget", [2, 5, 7, 11])
+def test_where_the_budget_ends_the_inlining_tuner_combines_what_has_helped(budget):
+    searches = start(strategy("inlining-tuner"), Space(np.full(9, 3)), budget, structure=calls(np.ones(9)))
+    batches = list(play(searches, lambda rows: 20.0 - (rows == 1).sum(axis=1) + (rows == 2).sum(axis=1), 3))
+    rows = np.concatenate([rows for rows, _ in batches])
+    assert len(rows) == budget and (budget == 2 or (rows[-1] == 1).sum() == budget - 3)
+
+
+def test_the_inlining_tuner_says_what_it_needs():
+    with pytest.raises(bbo_suite.UserError, match="inlined by default"):
+        start(strategy("inlining-tuner"), Space(np.full(5, 3)), 10, structure=chain(Space(np.full(5, 3))))

@@ -10,7 +10,7 @@ import pytest
 
 from bbo_strategies.published import PRESETS
 from bbo_suite import Space, UserError, choice, product, scale
-from bbo_suite.conformance.toy_tasks import chain, described, spaces, uneven
+from bbo_suite.conformance.toy_tasks import chain, counted, described, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
 
@@ -74,6 +74,7 @@ def test_a_sampler_of_itself_is_refused():
         ("ansor", {"model": False}),
         ("chameleon", {"clusters": False}),
         ("flextensor", {"epsilon": 1.0, "least": 1.0}),
+        ("citroen", {"pool": 5}),
         ("lfbo", {"similarity": 0.0}),
         ("dyna-ppo-mbo", {"threshold": -100.0}),
         ("hybrid-vndx", {"repaired": True}),
@@ -81,7 +82,8 @@ def test_a_sampler_of_itself_is_refused():
 )
 def test_a_mechanism_that_is_switched_off_changes_what_is_proposed(name, off):
     space, strategy = Space(np.full(30, 5), np.ones(30)), Registry().strategy(f"published:{name}")
-    plays = [play(start(strategy, space, 300, **options), uneven, 32) for options in ({}, off)]
+    told = counted(space)
+    plays = [play(start(strategy, space, 300, compiler=told, **options), uneven, 32) for options in ({}, off)]
     with_it, without = (np.concatenate([rows for rows, _ in batches]) for batches in plays)
     assert len(with_it) == len(without) == 300
     assert not np.array_equal(with_it, without)

@@ -13,19 +13,19 @@ from bbo_suite import UserError
 
 # Costs of the default, of ones and of zeros for fusion; of the default with every seventh decision 0 for the others.
 GOLDEN = {
-    "fusion/mobilenet": (0.0484824779, 0.0487425344, 0.194993247),
-    "fusion/resnet50": (0.00710848294, 0.0084678722, 0.0454560235),
-    "fusion/rnn": (0.053589767, 0.0618881674, 0.0985534995),
-    "fusion/transformer": (0.0144726319, 0.014273434, 0.0372582282),
-    "tile/rnn": (0.0883606385,),
-    "flags/rnn": (0.056401782,),
+    "fusion/mobilenet": (0.0477560064, 0.0487425344, 0.194993247),
+    "fusion/resnet50": (0.00708766077, 0.0084678722, 0.0454560235),
+    "fusion/rnn": (0.0535854235, 0.0618881674, 0.0985534995),
+    "fusion/transformer": (0.0120194454, 0.014273434, 0.0372582282),
+    "tile/rnn": (0.088356295,),
+    "flags/rnn": (0.0563935473,),
 }
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_costs_are_those_of_this_version_of_the_model(name: str) -> None:
     """If this fails and the programs are the same, raise COST_MODEL; put the new costs here."""
-    assert COST_MODEL == 7
+    assert COST_MODEL == 8
     problem = bbo_suite.problem(name)
     rows = np.vstack([problem.default, np.ones_like(problem.default), np.zeros_like(problem.default)])
     if not name.startswith("fusion/"):

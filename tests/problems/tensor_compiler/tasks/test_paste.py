@@ -81,7 +81,15 @@ def test_a_fusion_that_is_prevented_leads_to_its_line_in_jax(tmp_path, text):
     problem = bbo_suite.problem(f"fusion:{tmp_path / 'f.hlo'}")
     heading, *lines = problem.paste(problem.default_row() * 0).splitlines()
     assert heading.endswith("  (model.py:12, jit(f)/exp)")
-    assert [line.partition("  (")[2] for line in lines] == ["in JAX: an optimization_barrier there)"]
+    assert [line.partition("  (")[2] for line in lines] == ["both stay in one kernel, for which JAX has no word)"]
+
+
+def test_a_fusion_that_a_barrier_prevents_says_so(tmp_path):
+    product = "dot(e, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    (tmp_path / "f.hlo").write_text(NEWER.replace("sine(e)", product))
+    problem = bbo_suite.problem(f"fusion:{tmp_path / 'f.hlo'}")
+    (_, line) = problem.paste(problem.default_row() * 0).splitlines()
+    assert line.endswith("(in JAX: an optimization_barrier there)")
 
 
 @pytest.mark.slow

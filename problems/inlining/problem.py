@@ -1,0 +1,249 @@
+"""Inlining decisions of LLVM as a problem."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bbo_suite import Evaluations, Graph, Parts, Space, Structure
+from bbo_suite.core.libraries import refusal
+from bbo_suite.core.variants import split_variant
+from bbo_suite.supervised import LiveProblem, PartRow, Service, name_key, packed_by_name
+
+from ..llvm.ir import SOURCES, names, read, shipped
+from ..llvm.problem import OLDEST, llvm_version
+from ..packages import installed_version
+from ..programs_c import SEEDS
+from .replay import NOTHING, replayed, replaying
+
+if TYPE_CHECKING:
+    from .decomposition import CallGraph, InliningDecomposition
+
+OBJECTIVES = {"bytes": "bytes", "data": "bytes", "instructions": "instructions"}
+"""Each objective and its unit."""
+VALUES = ("default", "call", "inline")
+_FORMAT = 2
+"""Increase it when the cost of a candidate changes."""
+_LARGEST_CLIQUE = 24
+"""Above so many decisions around one function, only those that follow each other are said to interact."""
+
+
+class InliningProblem(LiveProblem):
+    """Which calls LLVM inlines: `inlining/program`, or `inlining:file.c`, `.cpp`, `.ll`, or `inlining:a.c+b.c`.
+
+    Each call whose callee the module defines is a decision: left to LLVM, called, or inlined. The default leaves all to
+    LLVM, which is -Oz. The cost is the bytes of code of the object; with `@data` those of read-only data, too; with
+    `@instructions` the instructions that remain. Several files become one module. A file of C or C++ is compiled by
+    zig's clang. Every candidate is run as in `llvm/...`, and wrong if its results differ. A candidate that would grow
+    beyond four times the module and 10,000 instructions fails.
+
+    Parts are the functions of the object, see `InliningDecomposition`: nearly exact. `graph` has the call graph, the
+    features of each site, and what the default does. Sites that the source decides, and recursive ones, are left out.
+    """
+
+    variant_marks: ClassVar[str] = "@"
+    instances: ClassVar[tuple[str, ...]] = names()
+    tells_parts = True
+    reads_files = True
+    decision = "which calls LLVM inlines"
+    costs = "bytes of code, or instructions"
+    time_per_candidate = "0.02 to 2 s"
+
+    def __init__(self, instance: str | Path) -> None:
+        """Read the program, and let LLVM compile it once to see its calls.
+
+        Args:
+          instance: the name of a program that ships, or the `Path` of a user's file or of files between `+`; optionally
+            with `@objective`.
+
+        Raises:
+          UserError: a file cannot be read or compiled, has no open call, or there is no such objective.
+        """
+        name, variant = split_variant(instance, OBJECTIVES)
+        objective = variant or "bytes"
+        self.unit = OBJECTIVES[objective]  # type: ignore[misc]
+        self._files = _split(name) if isinstance(instance, Path) else []
+        self._stem = self._files[0].stem if self._files else name
+        self.pasted_file = f"{self._stem}.inlining" if self._is_one_source() else ""
+        texts = tuple(read(file, with_lines=True) for file in self._files) or (shipped(name),)
+        compiler = f"llvmlite-{installed_version('llvmlite', OLDEST, 'inlining/...')}"
+        seconds = 20 + 120 * sum(map(len, texts)) / (1 << 20)
+        arguments = (texts, objective, SEEDS)
+        title = f"LLVM on {name}"
+        self._serve(Service(f"{__package__}.worker:serve", arguments, seconds, name=title, confined=True))
+        self.graph = self._asked()
+        self._decided = np.flatnonzero(self.graph.columns >= 0)
+        self.space = Space(
+            np.where(self.graph.inlinable[self._decided], 3, 2), names=self._name, values=lambda i: VALUES
+        )
+        self.default = np.zeros(len(self._decided), np.int64)
+        self._keys = np.array([name_key(name) for name in self.graph.names], np.uint64)
+        content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), *texts))
+        self._identify(content, compiler)
+
+    def _asked(self) -> CallGraph:
+        from .decomposition import CallGraph
+        from .worker import GRAPH
+
+        found: dict[str, Any] = self.query(GRAPH)
+        sites = np.array(found["sites"], np.int64).reshape(-1, 8).T
+        free = sites[6] > 0
+        columns = np.where(free, np.cumsum(free) - 1, -1)
+        self._runs: tuple[bool, str] = found["results"]
+        return CallGraph(
+            tuple(found["names"]),
+            np.array(found["hidden"], np.int64),
+            np.array(found["sizes"], np.int64),
+            *(sites[0], sites[1], sites[2] > 0, sites[3], sites[4], sites[5], columns, sites[7]),
+            tuple(found["lines"]),
+        )
+
+    def _name(self, i: int) -> str:
+        graph, site = self.graph, int(self._decided[i])
+        caller, callee = (graph.names[side[site]] for side in (graph.callers, graph.callees))
+        alike = (graph.callers == graph.callers[site]) & (graph.callees == graph.callees[site])
+        place = f"at {graph.lines[site]}" if graph.lines[site] else f"call {1 + int(alike[:site].sum())}"
+        return f"{caller} -> {callee}, {place}"
+
+    @classmethod
+    def available(cls) -> str:
+        """Return whether llvmlite is missing or too old."""
+        return refusal(lambda: installed_version("llvmlite", OLDEST, "inlining/..."))
+
+    def request(self, config: NDArray) -> str:
+        """Return the number of each decision, one digit each."""
+        return "".join(map(str, config.tolist()))
+
+    def _packed(self, rows: Sequence[PartRow]) -> bytes:
+        return packed_by_name(rows)
+
+    def evaluate_parts(self, configs: NDArray) -> Evaluations:
+        """Return the costs with those of the functions that are described, and of the rest."""
+        found = super().evaluate_parts(configs)
+        assert found.parts is not None
+        by_name = [found.parts.of_candidate(i) for i in range(len(configs))]
+        told = [self._told(*each) for each in zip(configs, found.values.tolist(), by_name, strict=True)]
+        starts = np.cumsum([0, *(len(keys) for keys, _ in told)])
+        keys, costs = (np.concatenate(column) for column in zip(*told, strict=True))
+        parts = Parts(starts, keys, np.ones(len(keys)), costs)
+        return Evaluations(found.values, found.status, found.reasons, found.seconds, parts)
+
+    def _told(self, config: NDArray, value: float, by_name: Parts) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """Return keys and costs of the functions of a candidate and of the rest, nothing if it failed."""
+        if not np.isfinite(value):
+            return np.empty(0, np.uint64), np.empty(0)
+        places, keys, _ = self.decomposition.described(config)
+        known = dict(zip(by_name.keys.tolist(), by_name.costs.tolist(), strict=True))
+        costs = np.array([known.get(key, 0.0) for key in self._keys[places[:-1]].tolist()])
+        return keys, np.append(costs, value - costs.sum())
+
+    @property
+    def decomposition(self) -> InliningDecomposition:
+        """The functions of any candidate."""
+        if not hasattr(self, "_decomposition"):
+            from .decomposition import InliningDecomposition
+
+            self._decomposition = InliningDecomposition(self.graph)
+        return self._decomposition
+
+    def structure(self) -> Structure:
+        """Return the call graph, features of its sites, and the decomposition into functions.
+
+        Decisions interact if they call a function or stand in it.
+        """
+        graph, sites = self.graph, self._decided
+        callers, callees = graph.callers[sites], graph.callees[sites]
+        pairs = _around(callers, callees, len(graph.names))
+        uses = np.bincount(graph.callees, minlength=len(graph.names))
+        calls = np.bincount(graph.callers, minlength=len(graph.names))
+        features = {
+            **{f"caller's {kind}": graph.sizes[callers, i] for i, kind in enumerate(_KINDS)},
+            **{f"callee's {kind}": graph.sizes[callees, i] for i, kind in enumerate(_KINDS)},
+            "callee's calls of the module": calls[callees],
+            "calls of the callee": uses[callees],
+            "callee is hidden": graph.hidden[callees] > 0,
+            "arguments": graph.arguments[sites],
+            "constants": graph.constants[sites],
+            "loops around": graph.depths[sites],
+            "inlinable": graph.inlinable[sites],
+            "inlined by default": graph.default[sites] > 0,
+        }
+        edges = np.stack([callers, callees], axis=1).astype(np.int32)
+        return Structure(
+            np.searchsorted(pairs[:, 0], np.arange(len(sites) + 1)),
+            pairs[:, 1].astype(np.int32),
+            np.stack(list(features.values()), axis=1).astype(np.float32),
+            tuple(features),
+            Graph(graph.sizes.astype(np.float32), _KINDS, edges),
+            edges=np.arange(len(sites), dtype=np.int32),
+            parts=self.decomposition,
+        )
+
+    def _is_one_source(self) -> bool:
+        return len(self._files) == 1 and self._files[0].suffix in SOURCES
+
+    def paste(self, config: NDArray) -> str:
+        """Return what is inlined where, in lines that clang replays; of other files than C and C++ the decisions."""
+        if not self.pasted_file:
+            return super().paste(config)
+        from .worker import REMARKS
+
+        return "\n".join(self.query((REMARKS, self.request(config)))) or NOTHING
+
+    def usage(self) -> str:
+        """Return clang's command line that replays the decisions."""
+        if not self.pasted_file:
+            return "for reading only; for a file of C or C++ it is a file that clang replays"
+        file = self._files[0]
+        compiler = "clang++" if file.suffix in SOURCES[1:] else "clang"
+        words = [compiler, *replaying(self.pasted_file), "-c", str(file)]
+        return f"{shlex.join(words)}; the code must be as it was, and LLVM {llvm_version()}"
+
+    def replayed(self, config: NDArray, value: float) -> str:
+        """Return whether clang makes of the pasted lines what was promised."""
+        if not self.pasted_file or self.unit != "bytes":
+            return ""
+        from .worker import TEXT
+
+        return replayed(self.query(TEXT), self.paste(config), value)
+
+    def facts(self) -> dict[str, str]:
+        """Return the compiler, the call graph, and whether results are compared."""
+        graph, (main, why_not) = self.graph, self._runs
+        compared = "run, and its output compared with that" if main else "run and compared with those"
+        return {
+            "compiler": f"LLVM through llvmlite {version('llvmlite')}",
+            "default is": "-Oz",
+            "functions": f"{len(graph.names):,}",
+            "calls": f"{len(graph.callers):,} of these functions, {len(self._decided):,} to decide",
+            "inlined by default": f"{int((graph.default[self._decided] > 0).sum()):,}",
+            "results": f"NOT run: {why_not}" if why_not else f"{compared} of the unoptimised program",
+        }
+
+
+_KINDS = ("instructions", "memory instructions", "calls", "branches")
+
+
+def _split(name: str) -> list[Path]:
+    """Return the files that a path means: one, or several between `+`."""
+    return [Path(name)] if Path(name).exists() else [Path(part) for part in name.split("+")]
+
+
+def _around(callers: NDArray[np.int64], callees: NDArray[np.int64], functions: int) -> NDArray[np.int64]:
+    """Return the `(m, 2)` pairs of decisions that stand in one function or call it, sorted."""
+    found = [np.empty((0, 2), np.int64)]
+    for function in range(functions):
+        group = np.flatnonzero((callers == function) | (callees == function))
+        if len(group) > _LARGEST_CLIQUE:
+            found.append(np.stack([group[:-1], group[1:]], axis=1))
+        else:
+            found.append(np.stack(np.meshgrid(group, group), axis=-1).reshape(-1, 2))
+    pairs = np.concatenate(found)
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    return np.unique(both[both[:, 0] != both[:, 1]], axis=0)

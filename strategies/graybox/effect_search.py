@@ -1,0 +1,512 @@
+"""Search where parts are nearly exact: single changes that touch different parts are tested in one candidate.
+
+Parts that were measured are remembered. Others are estimated: a linear model of their features, and for each place
+another one of what this leaves unexplained, by the parameters that differ from those of the best candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from bbo_suite import Parts, Space, Structure
+from bbo_suite.compiled import compiled_for
+from bbo_suite.parts.cursor import Cursor
+
+from ..archive import Archive
+from .part_costs import EMPTY, CostTable, find, new_table, normal
+from .virtual_search import WIDEST, Proposals, proposals, propose, uniform
+
+compiled = compiled_for(__file__)
+
+BATCH = 5
+_STEPS, _TRIES = 40, 6
+"""Steps of a virtual search, and changes that a test tries, for each parameter."""
+_LEAST_STEPS, _MOST_STEPS = 3000, 60_000
+_COOLING = 300.0
+_KEPT = 200
+"""Measured parts of one place that its model learns from."""
+_INTERACTION = 0.35
+"""What other changes of a part do to the effect of one, in effects."""
+
+
+class Effects(NamedTuple):
+    """Linear models of the costs at p places, and what was measured.
+
+    Attributes:
+      table: costs of measured parts.
+      starts, columns: the parameters that touch place p are `columns[starts[p]:starts[p + 1]]`.
+      weights, spreads: `(e, v)` what each value of those adds to the cost there, and how unsure that is.
+      levels: `(p,)` what else is added at each place.
+      slopes: `(f,)` by how much a cost grows with each feature.
+      alike: `(d, v)` the value that does the same as each value of a parameter, where others are as in the default.
+      key, features: `(1,)` and `(f,)` buffers.
+    """
+
+    table: CostTable
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    spreads: NDArray[np.float64]
+    levels: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    alike: NDArray[np.int64]
+    key: NDArray[np.uint64]
+    features: NDArray[np.float64]
+
+
+class Desk(NamedTuple):
+    """The memory of a virtual search.
+
+    Attributes:
+      config: `(d,)` its state, also while a move is tried; best: the best one.
+      columns, values, old: of a move.
+      costs, before: `(p,)` at each place, now and before a move; unknown: `(p,)` whether the part was not measured.
+      touched: `(p,)` places of a move; claimed: `(p,)` places where a test has a change already.
+      random: `(1,)` the state of the generator.
+    """
+
+    config: NDArray[np.int64]
+    best: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    values: NDArray[np.int64]
+    old: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    before: NDArray[np.float64]
+    unknown: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    claimed: NDArray[np.int64]
+    random: NDArray[np.uint64]
+
+
+class EffectSearch:
+    """Merges changes that gain where they were measured, and tests others, many in one candidate.
+
+    The first candidates are the default and, for each value, the candidate with this value everywhere. Then each batch
+    has the end of a virtual annealing on known and estimated costs, in which unsure ones count as dearer, and tests:
+    that end with changes that may gain, at most one for each part.
+
+    Args:
+      space: of the candidates.
+      default: the first candidate.
+      structure: with a decomposition that has a cursor.
+      rng: draws everything.
+    """
+
+    def __init__(self, space: Space, default: NDArray, structure: Structure, rng: Generator) -> None:
+        assert structure.parts is not None
+        self._space, self._rng, self._archive = space, rng, Archive(space, rng)
+        self._default = default.astype(np.int64)
+        self._best, self._cost = self._default.copy(), np.inf
+        cursor = structure.parts.cursor(self._default)
+        assert cursor is not None
+        self._cursor: Cursor = cursor
+        self._proposals: Proposals = proposals(space, structure, cursor.whole)
+        self._memory = PlaceMemory(cursor, space, self._default)
+        self._waiting = [self._default, *self._uniform()]
+        self._draw, self._width, self._caution, self._merges = 0, 1.0, 1.0, False
+        move, at = np.zeros((3, WIDEST), np.int64), np.zeros((3, cursor.places), np.int64)
+        costs = np.zeros((2, cursor.places))
+        random = rng.integers(2**63, size=1, dtype=np.uint64)
+        config, best = self._default.copy(), self._default.copy()
+        self._desk = Desk(config, best, move[0], move[1], move[2], costs[0], costs[1], at[0], at[1], at[2], random)
+
+    def _uniform(self) -> list[NDArray[np.int64]]:
+        """Return the candidates with one value everywhere, as far as parameters have it."""
+        rows = [np.minimum(value, self._space.sizes - 1) for value in range(int(self._space.sizes.max()))]
+        return [row for row in rows if (row != self._default).any()]
+
+    def ask(self, n: int) -> NDArray:
+        """Return at most 5 candidates."""
+        if self._waiting:
+            rows = [self._waiting.pop(0)]
+            if np.isinf(self._cost):
+                return self._marked(rows)
+            return self._marked([*rows, *(self._waiting.pop(0) for _ in range(min(n - 1, len(self._waiting))))])
+        effects = self._memory.effects(self._best)
+        merged = self._merged(effects)
+        self._merges = bool((merged != self._best).any())
+        rows = [self._fresh(merged)] if self._merges else []
+        while len(rows) < min(n, BATCH):
+            rows.append(self._fresh(self._tested(merged, effects)))
+        return self._marked(rows)
+
+    def _functions(self) -> tuple[Any, ...]:
+        return self._cursor.change, self._cursor.key, self._cursor.describe, self._cursor.handle
+
+    def _merged(self, effects: Effects) -> NDArray[np.int64]:
+        steps = int(np.clip(_STEPS * len(self._space), _LEAST_STEPS, _MOST_STEPS))
+        _anneal(*self._functions(), self._best, steps, 0.5, self._caution, self._proposals, effects, self._desk)
+        return self._desk.best.copy()
+
+    def _tested(self, start: NDArray[np.int64], effects: Effects) -> NDArray[np.int64]:
+        self._draw += 1
+        tries = max(200, _TRIES * len(self._space))
+        taken = _test(*self._functions(), start, tries, self._draw, self._width, self._proposals, effects, self._desk)
+        self._width = 1.0 if taken else min(2 * self._width, 32.0)
+        return self._desk.config.copy()
+
+    def _fresh(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a candidate, or a neighbour if it was proposed before."""
+        fresh = row
+        for changes in range(41):
+            if len(self._archive.claim(fresh[None], 1)) or changes == 40:
+                break
+            fresh = row.copy()
+            columns = self._rng.choice(self._proposals.movable, 1 + changes // 10)
+            fresh[columns] = self._rng.integers(0, self._proposals.sizes[columns])
+        return fresh
+
+    def _marked(self, rows: list[NDArray[np.int64]]) -> NDArray:
+        for row in rows:
+            self._memory.expect(row)
+        return np.array(rows, self._space.dtype)
+
+    def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts) -> None:
+        """Learn the costs of `(k, d)` candidates and of their parts."""
+        self._memory.learn(configs, parts)
+        if self._merges:
+            self._caution = min(2 * self._caution, 32.0) if values[0] >= self._cost else max(self._caution / 2, 0.5)
+        self._merges = False
+        i = int(values.argmin())
+        if values[i] < self._cost:
+            self._best, self._cost = configs[i].astype(np.int64), float(values[i])
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the number of parts that were measured."""
+        return {"parts": float(len(self._memory))}
+
+
+class PlaceMemory:
+    """What was measured at each place of a decomposition, and a linear model of each.
+
+    A part that was measured more than once costs what it did in the best candidate, else what it did last.
+
+    Args:
+      cursor: of the decomposition.
+      default: around which parameters are tried, to see which places they touch.
+    """
+
+    def __init__(self, cursor: Cursor, space: Space, default: NDArray[np.int64]) -> None:
+        self._cursor, self._default = cursor, default
+        self._values = int(space.sizes.max())
+        self._places: dict[int, int] = {}
+        self._described: dict[int, NDArray[np.float64]] = {}
+        self._candidates = np.empty((0, len(default)), np.int64)
+        self._keys, self._costs = np.empty(0, np.uint64), np.empty(0)
+        self._at, self._owners = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._features = np.empty((0, cursor.width))
+        self._alike = np.repeat(self._default[:, None], self._values, axis=1)
+        self._starts, self._columns = self._touching(space)
+
+    def __len__(self) -> int:
+        return len(np.unique(self._keys))
+
+    def _touching(self, space: Space) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the parameters that touch each place, at the default and where each other value is everywhere."""
+        found: list[set[int]] = [set() for _ in range(self._cursor.places)]
+        for value in range(-1, self._values):
+            base = self._default if value < 0 else np.minimum(value, space.sizes - 1)
+            self._move(base)
+            for column in range(len(space)):
+                for index in [*range(int(space.sizes[column])), base[column]]:
+                    touched = self._cursor.set(np.array([column]), np.array([index])).tolist()
+                    for place in touched:
+                        found[place].add(column)
+                    if value < 0 and touched and index != base[column]:
+                        self._alike[column, index] = index
+        columns = [sorted(each) for each in found]
+        return np.cumsum([0, *map(len, columns)]), np.array([c for each in columns for c in each], np.int64)
+
+    def _move(self, row: NDArray[np.int64]) -> None:
+        self._cursor.set(np.arange(len(row)), row)
+
+    def expect(self, row: NDArray[np.int64]) -> None:
+        """Note where the parts of a candidate are."""
+        self._move(row)
+        for place in range(self._cursor.places):
+            key, count, features = self._cursor.part(place)
+            if count:
+                self._places[key], self._described[key] = place, features
+
+    def learn(self, configs: NDArray, parts: Parts) -> None:
+        """Take the costs of parts of candidates."""
+        owners = parts.owners() + len(self._candidates)
+        self._candidates = np.concatenate([self._candidates, configs])
+        self._keys, self._costs = np.append(self._keys, parts.keys), np.append(self._costs, parts.costs)
+        keys = parts.keys.tolist()
+        places = np.array([self._places[key] for key in keys], np.int64)
+        self._at, self._owners = np.append(self._at, places), np.append(self._owners, owners)
+        described = np.array([self._described[key] for key in keys]).reshape(-1, self._cursor.width)
+        self._features = np.concatenate([self._features, described])
+
+    def effects(self, best: NDArray[np.int64]) -> Effects:
+        """Return the models, fitted mostly to what is near a candidate."""
+        away = (self._candidates != best).sum(axis=1)
+        order = np.lexsort((-self._owners, away[self._owners] > 0, self._keys))
+        order = order[np.append(True, np.diff(self._keys[order]) != 0)]  # of each key, that of the best, or the last
+        keys, costs = self._keys[order], self._costs[order]
+        table = new_table(keys, costs, np.zeros(len(keys)), np.zeros(len(keys), bool), 4 * len(keys))
+        order = order[np.lexsort((away[self._owners[order]], self._at[order]))]
+        places = len(self._starts) - 1
+        firsts = np.searchsorted(self._at[order], np.arange(places + 1))
+        weights, spreads = (np.zeros((len(self._columns), self._values)) for _ in range(2))
+        slopes = self._slopes(order, away[self._owners[order]])
+        rest = self._costs - self._features @ slopes
+        levels, scale = np.zeros(places), self._scale(rest, order, firsts)
+        for place in range(places):
+            own = slice(self._starts[place], self._starts[place + 1])
+            seen = order[firsts[place] : firsts[place + 1]][:_KEPT]
+            levels[place], weights[own], spreads[own] = self._fitted(rest, seen, self._columns[own], scale)
+        buffers = np.zeros(1, np.uint64), np.zeros(self._cursor.width)
+        return Effects(table, self._starts, self._columns, weights, spreads, levels, slopes, self._alike, *buffers)
+
+    def _slopes(self, order: NDArray[np.int64], away: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how costs grow with features: none falls, and relative errors of what is near count most."""
+        weight = 1.0 / ((1.0 + self._costs[order]) * (1.0 + away))
+        x, y = self._features[order] * weight[:, None], self._costs[order] * weight
+        size = np.maximum(np.abs(x).max(axis=0), 1e-12)
+        return nnls(x / size, y, maxiter=100 * x.shape[1])[0] / size
+
+    def _scale(self, rest: NDArray[np.float64], order: NDArray[np.int64], firsts: NDArray[np.int64]) -> float:
+        """Return a typical difference of two parts at a place that features do not explain."""
+        nearest = order[np.minimum(firsts[self._at[order]], len(order) - 1)]
+        differences = np.abs(rest[order] - rest[nearest])
+        return float(np.median(differences[differences > 0])) if differences.any() else 10.0
+
+    def _fitted(
+        self, rest: NDArray[np.float64], seen: NDArray[np.int64], columns: NDArray[np.int64], scale: float
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the level, the weights and their standard deviations of a place (Bayesian linear regression).
+
+        Args:
+          rest: what features leave unexplained of each observation.
+          seen: observations at the place, the nearest first; their costs are explained by what differs from the first.
+        """
+        shape = len(columns), self._values
+        if not len(seen):
+            return 0.0, np.zeros(shape), np.full(shape, scale)
+        mean, variance = np.zeros(shape).ravel(), np.full(shape, scale**2).ravel()
+        rows, costs = self._candidates[self._owners[seen]][:, columns], rest[seen]
+        rows = self._alike[columns, rows]
+        base = rows[0]
+        away = (rows != base).sum(axis=1)
+        noise = (_INTERACTION * scale) ** 2 * (1.0 + away)
+        here = (rows[:, :, None] == np.arange(self._values)) & (rows != base)[:, :, None]
+        x = here.reshape(len(rows), -1).astype(np.float64)
+        used = np.flatnonzero(x.any(axis=0))
+        if len(used):
+            inner = x[:, used]
+            precision = inner.T @ (inner / noise[:, None]) + np.eye(len(used)) / scale**2
+            covariance = np.linalg.inv(precision)
+            mean[used] = covariance @ (inner.T @ ((costs - costs[0]) / noise))
+            variance[used] = covariance.diagonal()
+        deviations = np.sqrt(variance).reshape(shape)
+        deviations[np.arange(len(columns)), base] = 0.0
+        return float(costs[0]), mean.reshape(shape), deviations
+
+
+@compiled(runtime=False)
+def _price(
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    place: int,
+    draw: int,
+    width: float,
+    effects: Effects,
+    desk: Desk,
+) -> float:
+    """Return the cost of the part at a place; above draw 0 with random deviates, else a cautious one."""
+    count = key_of(handle, place, effects.key)
+    desk.unknown[place] = 0
+    if count == 0.0:
+        return 0.0
+    slot = find(effects.table, effects.key[0])
+    if effects.table.states[slot] != EMPTY:
+        return count * effects.table.costs[slot]
+    desk.unknown[place] = 1
+    mean, variance = effects.levels[place], 0.0
+    describe(handle, place, effects.features)
+    for column in range(len(effects.features)):
+        mean += effects.slopes[column] * effects.features[column]
+    for entry in range(effects.starts[place], effects.starts[place + 1]):
+        value = effects.alike[effects.columns[entry], desk.config[effects.columns[entry]]]
+        mean += effects.weights[entry, value]
+        spread = effects.spreads[entry, value]
+        if draw > 0 and spread > 0.0:
+            mean += width * spread * normal(np.uint64(entry * 64 + value + 1), np.uint64(draw))
+        variance += spread * spread
+    if draw == 0:
+        mean += width * variance**0.5
+    return count * max(mean, 0.0)
+
+
+@compiled(runtime=False)
+def _start(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    start: NDArray,
+    draw: int,
+    width: float,
+    effects: Effects,
+    desk: Desk,
+) -> None:
+    """Go to a candidate and price it."""
+    for column in range(len(start)):
+        desk.columns[0], desk.values[0] = column, start[column]
+        change(handle, desk.columns[:1], desk.values[:1], desk.touched)
+        desk.config[column] = start[column]
+    for place in range(len(desk.costs)):
+        desk.costs[place] = _price(key_of, describe, handle, place, draw, width, effects, desk)
+        desk.claimed[place] = 0
+
+
+@compiled(runtime=False)
+def _try(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    draw: int,
+    width: float,
+    moves: Proposals,
+    effects: Effects,
+    desk: Desk,
+) -> tuple[int, int, float]:
+    """Make a random move; return how many parameters it changes, how many places, and the difference of the cost."""
+    count = propose(moves, desk.config, desk.columns, desk.values, desk.random)
+    for i in range(count):
+        desk.old[i] = desk.config[desk.columns[i]]
+    moved, difference = _move(count, change, key_of, describe, handle, draw, width, effects, desk)
+    return count, moved, difference
+
+
+@compiled(runtime=False)
+def _move(
+    count: int,
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    draw: int,
+    width: float,
+    effects: Effects,
+    desk: Desk,
+) -> tuple[int, float]:
+    """Make the move of `count` parameters; return how many places it changes, and the difference of the cost."""
+    for i in range(count):
+        desk.config[desk.columns[i]] = desk.values[i]
+    moved = change(handle, desk.columns[:count], desk.values[:count], desk.touched)
+    difference = 0.0
+    for i in range(moved):
+        place = desk.touched[i]
+        desk.before[i] = desk.costs[place]
+        desk.costs[place] = _price(key_of, describe, handle, place, draw, width, effects, desk)
+        difference += desk.costs[place] - desk.before[i]
+    return moved, difference
+
+
+@compiled(runtime=False)
+def _undo(change: Callable[..., Any], handle: int, count: int, moved: int, desk: Desk) -> None:
+    for i in range(moved):
+        desk.costs[desk.touched[i]] = desk.before[i]
+    for i in range(count):
+        desk.config[desk.columns[i]] = desk.old[i]
+    change(handle, desk.columns[:count], desk.old[:count], desk.touched)
+
+
+@compiled()
+def _anneal(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    start: NDArray,
+    steps: int,
+    heat: float,
+    caution: float,
+    moves: Proposals,
+    effects: Effects,
+    desk: Desk,
+) -> None:
+    """Anneal from a candidate on cautious costs, and leave the best state in `desk.best`."""
+    _start(change, key_of, describe, handle, start, 0, caution, effects, desk)
+    total, lowest, size, seen = 0.0, 0.0, 0.0, 0.0
+    desk.best[:] = start
+    for step in range(steps):
+        count, moved, difference = _try(change, key_of, describe, handle, 0, caution, moves, effects, desk)
+        if difference != 0.0:
+            size, seen = size + np.log(abs(difference)), seen + 1.0
+        temperature = heat * np.exp(size / max(seen, 1.0)) * _COOLING ** (-step / steps)
+        if difference <= 0.0 or uniform(desk.random) < np.exp(-difference / temperature):
+            total += difference
+            if total < lowest - 1e-6:
+                lowest = total
+                desk.best[:] = desk.config
+        else:
+            _undo(change, handle, count, moved, desk)
+    _simplify(change, key_of, describe, handle, start, caution, effects, desk)
+
+
+@compiled(runtime=False)
+def _simplify(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    start: NDArray,
+    caution: float,
+    effects: Effects,
+    desk: Desk,
+) -> None:
+    """Take back from `desk.best` what changes no cost."""
+    _start(change, key_of, describe, handle, desk.best, 0, caution, effects, desk)
+    for column in range(len(start)):
+        if desk.best[column] == start[column]:
+            continue
+        desk.columns[0], desk.values[0], desk.old[0] = column, start[column], desk.best[column]
+        moved, difference = _move(1, change, key_of, describe, handle, 0, caution, effects, desk)
+        if difference <= 0.0:
+            desk.best[column] = start[column]
+        else:
+            _undo(change, handle, 1, moved, desk)
+
+
+@compiled()
+def _test(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    start: NDArray,
+    tries: int,
+    draw: int,
+    width: float,
+    moves: Proposals,
+    effects: Effects,
+    desk: Desk,
+) -> int:
+    """Add to a candidate changes that may gain, one a part, and leave it in `desk.config`; return their number."""
+    _start(change, key_of, describe, handle, start, draw, width, effects, desk)
+    taken = 0
+    for _ in range(tries):
+        count, moved, difference = _try(change, key_of, describe, handle, draw, width, moves, effects, desk)
+        free, new = True, False
+        for i in range(moved):
+            free &= desk.claimed[desk.touched[i]] == 0
+            new |= desk.unknown[desk.touched[i]] == 1
+        if free and new and difference < 0.0:
+            for i in range(moved):
+                desk.claimed[desk.touched[i]] = 1
+            taken += 1
+        else:
+            _undo(change, handle, count, moved, desk)
+    return taken
