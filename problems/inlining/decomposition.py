@@ -35,7 +35,8 @@ FEATURES = (
 """Of a tree: what is in all its bodies; and of its function alone."""
 _WIDTH = 8
 """Features that are summed over a tree."""
-BY_MERIT = 1
+BY_MERIT, AS_LAST = 1, 2
+SEEN, NOWHERE = 1, 2
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class CallGraph:
 
     Attributes:
       names: of functions.
-      hidden: `(F,)` whether only calls that are seen can reach a function.
+      hidden: `(F,)` 1 if only calls that are seen can reach a function, 2 if it never has code of its own, else 0.
       sizes: `(F, 4)` instructions, and those that use memory, call and branch, after each is simplified alone.
       callers, callees: `(A,)` numbers of functions.
       inlinable: `(A,)` whether LLVM can inline it.
@@ -55,7 +56,7 @@ class CallGraph:
     """
 
     names: tuple[str, ...]
-    hidden: NDArray[np.bool_]
+    hidden: NDArray[np.int64]
     sizes: NDArray[np.int64]
     callers: NDArray[np.int64]
     callees: NDArray[np.int64]
@@ -97,11 +98,11 @@ class _State(NamedTuple):
       config: `(S,)` the candidate.
       order, circles: as in `CallGraph`.
       starts: `(F + 1,)` the sites of function f are `starts[f]` up to `starts[f + 1]`.
-      callees, columns, default, inlinable: of sites, in the order of their callers.
+      callers, callees, columns, default, inlinable: of sites, in the order of their callers.
       users, used: the sites that call function f are `used[users[f]:users[f + 1]]`.
       hidden: `(F,)`.
       own: `(F, _WIDTH)` features of a function, `extra`: `(A, _WIDTH)` what an inlined site adds.
-      decided: `(A,)` whether a site is inlined.
+      asked, decided: `(A,)` the value of a site's parameter, and whether it is inlined.
       hashes, below, older: `(F,)` keys of trees, those one call less deep, and those before a change.
       trees, shallow: `(F, _WIDTH)` sums of features, and those one call less deep.
       present, alive: `(F,)` whether the body of a function is anywhere, and whether it is a function of the object.
@@ -111,6 +112,7 @@ class _State(NamedTuple):
     order: NDArray[np.int64]
     circles: NDArray[np.int64]
     starts: NDArray[np.int64]
+    callers: NDArray[np.int64]
     callees: NDArray[np.int64]
     columns: NDArray[np.int64]
     default: NDArray[np.int64]
@@ -120,6 +122,7 @@ class _State(NamedTuple):
     hidden: NDArray[np.int64]
     own: NDArray[np.float64]
     extra: NDArray[np.float64]
+    asked: NDArray[np.int64]
     decided: NDArray[np.int64]
     hashes: NDArray[np.uint64]
     below: NDArray[np.uint64]
@@ -160,15 +163,17 @@ class InliningDecomposition(Decomposition):
             order=graph.order,
             circles=graph.circles,
             starts=np.searchsorted(graph.callers[by_caller], whole).astype(np.int64),
+            callers=graph.callers[by_caller],
             callees=callees,
             columns=columns,
             default=graph.default[by_caller],
             inlinable=graph.inlinable[by_caller].astype(np.int64),
             users=np.searchsorted(callees[used], whole).astype(np.int64),
             used=used.astype(np.int64),
-            hidden=graph.hidden.astype(np.int64),
+            hidden=graph.hidden,
             own=own,
             extra=extra,
+            asked=np.zeros(len(callees), np.int64),
             decided=np.zeros(len(callees), np.int64),
             hashes=hashes[0],
             below=hashes[1],
@@ -178,6 +183,8 @@ class InliningDecomposition(Decomposition):
             present=numbers[0],
             alive=numbers[1],
         )
+        _settle(state)
+        state.inlinable[(state.decided == 1) & (state.default == 0)] = 0  # LLVM does not want even the last call
         _settle(state)
         return state
 
@@ -272,15 +279,16 @@ def _decide(state: _State) -> None:
     """Decide each site; one that is left to LLVM is inlined by merit, or as the last call of a function."""
     for site in range(len(state.callees)):
         index = state.config[state.columns[site]] if state.columns[site] >= 0 else 0
+        state.asked[site] = index
         state.decided[site] = index == INLINE or (index != CALL and state.default[site] == BY_MERIT)
     for f in range(len(state.hidden)):
         calls, last = 0, -1
         for i in range(state.users[f], state.users[f + 1]):
             if not state.decided[state.used[i]]:
                 calls, last = calls + 1, state.used[i]
-        if state.hidden[f] and calls == 1 and state.inlinable[last]:
-            index = state.config[state.columns[last]] if state.columns[last] >= 0 else 0
-            state.decided[last] = index != CALL
+        if state.hidden[f] == SEEN and calls == 1 and state.inlinable[last] and state.asked[last] != CALL:
+            apart = state.circles[f] != state.circles[state.callers[last]]
+            state.decided[last] = apart or state.default[last] == AS_LAST
 
 
 @compiled(runtime=False)
@@ -316,7 +324,7 @@ def _find_alive(state: _State) -> None:
                 continue
             for site in range(state.starts[f], state.starts[f + 1]):
                 callee = state.callees[site]
-                lives = not state.decided[site]
+                lives = not state.decided[site] and state.hidden[callee] != NOWHERE
                 if not state.present[callee] or (lives and not state.alive[callee]):
                     changed |= state.circles[callee] == state.circles[f]
                     state.present[callee] = 1
