@@ -9,7 +9,8 @@ import bbo_suite
 from bbo_problems.programs_c import source
 from bbo_suite import Status, UserError, evaluate
 
-pytestmark = pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed")
+no_zig = pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed")
+pytestmark = [no_zig, pytest.mark.slow]  # CI installs it for its later stage
 
 
 def test_clang_replays_what_was_found():
