@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -140,20 +141,20 @@ def trees_of(estimators: list[Any]) -> Trees:
     )
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """Keep scikit-learn to one thread.
+def one_thread(user: str = "sklearn.ensemble") -> AbstractContextManager[Any]:
+    """Keep the libraries that a module loads to one thread.
 
     The engine limits the libraries that are loaded when a run begins; OpenMP is loaded later. More threads gain nothing
     on so few rows, and they spin while they wait: next to another busy process a run took ten times as long.
     """
-    return _threads().limit(limits=1)
+    return _threads(user).limit(limits=1)
 
 
 @cache
-def _threads() -> ThreadpoolController:
-    import sklearn.ensemble  # noqa: F401 - loads OpenMP
+def _threads(user: str) -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
+    import_module(user)  # sklearn.ensemble loads OpenMP
     return ThreadpoolController()  # takes milliseconds, once
 
 

@@ -4,7 +4,11 @@ import os
 
 import pytest
 
-from bbo_suite.files.cache import cache_folder
+# As in a stored run, one thread: tests run in parallel, and threads that wait for one another take ten times as long.
+for _library in ("OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+from bbo_suite.files.cache import cache_folder  # noqa: E402 - it may load numpy
 
 os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 # The models of tests are small: nearly all of their time is compilation.

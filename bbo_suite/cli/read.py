@@ -132,7 +132,11 @@ def _pasted(best: Best, everything: bool) -> list[str]:
     if best.better and not everything:
         return ["  as text: with --all, although it is not the best that is known"]
     text = best.paste or f"configuration {best.row.config or 'unknown'}"
-    lines = text.splitlines()
+    lines, file = text.splitlines(), best.loaded.pasted_file if best.loaded and best.paste else ""
+    if file:
+        Path(file).write_text(f"{text}\n")
+        replayed = [f"  replayed: {best.replayed}"] if best.replayed else []
+        return [f"  written: {file}, {_many(len(lines), 'line')}", *replayed, "", f"use: {best.usage}"]
     if not everything and len(lines) > _FEW:
         return [f"  as text: {len(lines):,} lines, with --all"]
     return ["", text, *(["", f"use: {best.usage}"] if best.usage else [])]

@@ -271,6 +271,7 @@ def _conclude(study: StudyPlan, options: StudyOptions) -> None:
     print(f"next: {_command('report', study)}  (figures and tests on one page)")
     plugins = "".join(f" --plugin {shlex.quote(str(path))}" for path in options.plugin or ())
     print(f"      {_command('best', study)}{plugins}  (what was found, measured again)")
+    print(f"      {_command('forecast', study)}  (what more evaluations would bring)")
 
 
 def _command(name: str, study: StudyPlan) -> str:

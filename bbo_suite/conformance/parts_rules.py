@@ -44,8 +44,7 @@ def equal_keys_cost_the_same(load: Load) -> None:
         return
     order = np.lexsort((parts.costs, parts.keys))
     keys, costs = parts.keys[order], parts.costs[order]
-    declared = _declared(problem)
-    if declared is not None and not declared.exact:
+    if not problem.exact_parts:
         equal = costs[1:][keys[1:] == keys[:-1]] == costs[:-1][keys[1:] == keys[:-1]]
         share = float(equal.mean()) if len(equal) else 1.0
         assert share >= _NEARLY, f"only {share:.0%} of equal keys have equal costs: its parts are not nearly exact"

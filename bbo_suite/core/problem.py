@@ -168,6 +168,12 @@ class Problem(Descriptions, ABC):
         """True if `evaluate_parts` returns parts."""
         return type(self).evaluate_parts is not Problem.evaluate_parts
 
+    @property
+    def exact_parts(self) -> bool:
+        """True if parts with equal keys always have equal costs; see `Decomposition.exact`."""
+        structure = None if self.noisy else self.structure()
+        return not self.noisy and (structure is None or structure.parts is None or structure.parts.exact)
+
     def combine(self, parts: Parts) -> NDArray[np.float64]:
         """Return the `(n,)` costs of candidates that follow from their parts: by default the sums."""
         return parts.sums()

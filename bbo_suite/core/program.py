@@ -65,6 +65,8 @@ class Descriptions:
 
     space: Space
     default: NDArray
+    pasted_file: str = ""
+    """The name of the file that the text of `paste` belongs in, which `best` writes; empty if it is not for a file."""
 
     def facts(self) -> dict[str, str]:
         """Return further facts about this instance by name; `show` prints them.
@@ -93,6 +95,15 @@ class Descriptions:
     def picture(self, config: NDArray) -> Program | None:
         """Return the program as an allowed `(d,)` row compiles it; None if the problem knows no kernels."""
         return None
+
+    def replayed(self, config: NDArray, value: float) -> str:
+        """Return in a few words what the compiler's own tool makes of what `paste` returns; empty if it is not tried.
+
+        Args:
+          config: an allowed `(d,)` row.
+          value: its cost.
+        """
+        return ""
 
     def usage(self) -> str:
         """Return how to use what `paste` returns: with which tool and version, or that it is for reading only."""

@@ -19,7 +19,7 @@ class Parts:
     Attributes:
       starts: `(n + 1,)` int64; the parts of candidate i are `starts[i]:starts[i + 1]` of the other arrays.
       keys: `(m,)` uint64, a hash of what a part is, the same in every process. Parts with equal keys have equal costs,
-        apart from noise.
+        apart from noise, or nearly always; see `Decomposition.exact`.
       counts: `(m,)` float64, how often the candidate contains the part, more than 0.
       costs: `(m,)` float64 of the part alone, 0 or more, in the problem's unit; inf if the part fails.
     """

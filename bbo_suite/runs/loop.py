@@ -115,7 +115,7 @@ class RunLog:
 
     def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool, with_parts: bool = False) -> None:
         self._problem, self._folder, self._keep_all = problem, folder, keep_all
-        self._stored, self._parts = folder.rows(), PartsLog(folder.path, not problem.noisy) if with_parts else None
+        self._stored, self._parts = folder.rows(), PartsLog(folder.path, problem.exact_parts) if with_parts else None
         if self._parts:
             folder.sync_first = self._parts.sync
         self.done = 0

@@ -40,6 +40,7 @@ class Best:
       checked: what was verified about the candidate besides its cost.
       paste: the candidate as text for the compiler, such as flags; empty if the problem has none.
       usage: how to use this text; empty if the problem does not say.
+      replayed: what the compiler's own tool makes of this text; empty if it was not tried.
       all_tried: the number of candidates in the space if the runs have tried every one of them; else 0.
       minimal: the candidate without the changes that gain nothing, if asked for; then `paste` is its text.
       minimal_again: the cost of that one, measured again.
@@ -57,6 +58,7 @@ class Best:
     checked: str = ""
     paste: str = ""
     usage: str = ""
+    replayed: str = ""
     all_tried: int = 0
     minimal: Minimal | None = None
     minimal_again: Remeasured | None = None
@@ -136,6 +138,7 @@ class Best:
             "better": self.better or None,
             "paste": None if self.better else self.paste or None,
             "usage": None if self.better else self.usage or None,
+            "replayed": None if self.better else self.replayed or None,
             "minimal": self._minimal_facts(),
             "config": self.row.config,
             "path": str(self.run.path),
@@ -268,8 +271,8 @@ def _best(registry: Registry, problem_id: str, runs: _Runs, simplify: bool) -> B
     try:
         problem = fresh(registry, problem_id, run.identity.fingerprint)
         config = problem.space.unpack(row.config)
-        best = _with_text(replace(best, loaded=problem), problem, config)
-        again = measure(problem, config)
+        best, again = replace(best, loaded=problem), measure(problem, config)
+        best = _replayed(_with_text(best, problem, config), problem, config, again.value)
         best = replace(best, again=again, checked=what_is_checked(problem), all_tried=_all_tried(problem, runs))
         return _simplified(best, problem, config, again) if simplify else best
     except ValueError as error:
@@ -282,12 +285,18 @@ def _simplified(best: Best, problem: Problem, config: NDArray, again: Remeasured
     if again.failure:
         return best
     least = minimal(problem, config, again.noisy or problem.noisy)
-    best = replace(best, minimal=least, minimal_again=measure(problem, least.config))
-    return _with_text(best, problem, least.config)
+    measured = measure(problem, least.config)
+    best = replace(best, minimal=least, minimal_again=measured)
+    return _replayed(_with_text(best, problem, least.config), problem, least.config, measured.value)
 
 
 def _with_text(best: Best, problem: Problem, config: NDArray) -> Best:
-    return replace(best, paste=told(problem, "paste", str, config), usage=told(problem, "usage", str))
+    paste, usage = told(problem, "paste", str, config), told(problem, "usage", str)
+    return replace(best, paste=paste, usage=usage)
+
+
+def _replayed(best: Best, problem: Problem, config: NDArray, value: float) -> Best:
+    return replace(best, replayed=told(problem, "replayed", str, config, value))
 
 
 def _all_tried(problem: Problem, runs: _Runs) -> int:

@@ -2,9 +2,9 @@
 
 The key of a part is a function and, for each call in it, whether the callee is inlined and with which tree of its own.
 A call that is left to LLVM counts as LLVM decided it in the default, or as inlined if it is the last call of a function
-that nobody else can call: then LLVM gives it a bonus that outweighs all. Keys are *nearly* exact: LLVM may decide a
-copy of a call otherwise, and infers attributes of one function from another. A last part holds what is in no function
-that is described; its key is always the same.
+that nobody else can call, when LLVM meets it: then it gets a bonus that outweighs all. Keys are *nearly* exact: LLVM
+may decide a copy of a call otherwise, and infers attributes of one function from another. A last part holds what is in
+no function that is described; its key is always the same.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ FEATURES = (
 """Of a tree: what is in all its bodies; and of its function alone."""
 _WIDTH = 8
 """Features that are summed over a tree."""
-BY_MERIT = 1
+BY_MERIT, AS_LAST = 1, 2
+SEEN, NOWHERE = 1, 2
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class CallGraph:
 
     Attributes:
       names: of functions.
-      hidden: `(F,)` whether only calls that are seen can reach a function.
+      hidden: `(F,)` 1 if only calls that are seen can reach a function, 2 if it never has code of its own, else 0.
       sizes: `(F, 4)` instructions, and those that use memory, call and branch, after each is simplified alone.
       callers, callees: `(A,)` numbers of functions.
       inlinable: `(A,)` whether LLVM can inline it.
@@ -55,7 +56,7 @@ class CallGraph:
     """
 
     names: tuple[str, ...]
-    hidden: NDArray[np.bool_]
+    hidden: NDArray[np.int64]
     sizes: NDArray[np.int64]
     callers: NDArray[np.int64]
     callees: NDArray[np.int64]
@@ -76,18 +77,32 @@ class CallGraph:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """`(F,)` functions, callees before callers; those of a circle are together."""
-        circles = self.circles
-        heights = np.zeros(circles.max(initial=0) + 1, np.int64)
-        above = circles[self.callers] != circles[self.callees]
-        tails, heads = circles[self.callers][above], circles[self.callees][above]
-        for _ in range(len(heights)):
-            raised = heights.copy()
-            np.maximum.at(raised, tails, heights[heads] + 1)
-            if (raised == heights).all():
-                break
-            heights = raised
-        return np.lexsort((circles, heights[circles])).astype(np.int64)
+        """`(F,)` functions as LLVM visits them, callees before callers; those of a circle are together."""
+        ends = self._ends()
+        last = np.zeros(len(ends), np.int64)
+        np.maximum.at(last, self.circles, ends)
+        return np.lexsort((ends, last[self.circles])).astype(np.int64)
+
+    def _ends(self) -> NDArray[np.int64]:
+        """Return `(F,)` when a depth-first walk leaves each function; it starts at those that others can call."""
+        by_caller = np.argsort(self.callers, kind="stable")
+        callees = self.callees[by_caller].tolist()
+        starts = np.searchsorted(self.callers[by_caller], np.arange(len(self.names) + 1)).tolist()
+        at, ends, left = starts[:-1], np.full(len(self.names), -1), 0
+        met = [False] * len(self.names)
+        for root in np.argsort(self.hidden > 0, kind="stable").tolist():
+            walk = [] if met[root] else [root]
+            while walk:
+                function = walk[-1]
+                met[function] = True
+                while at[function] < starts[function + 1] and met[callees[at[function]]]:
+                    at[function] += 1
+                if at[function] < starts[function + 1]:
+                    walk.append(callees[at[function]])
+                else:
+                    ends[walk.pop()] = left
+                    left += 1
+        return ends
 
 
 class _State(NamedTuple):
@@ -97,11 +112,11 @@ class _State(NamedTuple):
       config: `(S,)` the candidate.
       order, circles: as in `CallGraph`.
       starts: `(F + 1,)` the sites of function f are `starts[f]` up to `starts[f + 1]`.
-      callees, columns, default, inlinable: of sites, in the order of their callers.
-      users, used: the sites that call function f are `used[users[f]:users[f + 1]]`.
+      callers, callees, columns, default, inlinable: of sites, in the order of their callers.
+      users, used: the sites that call function f are `used[users[f]:users[f + 1]]`, as LLVM meets them.
       hidden: `(F,)`.
       own: `(F, _WIDTH)` features of a function, `extra`: `(A, _WIDTH)` what an inlined site adds.
-      decided: `(A,)` whether a site is inlined.
+      asked, decided: `(A,)` the value of a site's parameter, and whether it is inlined.
       hashes, below, older: `(F,)` keys of trees, those one call less deep, and those before a change.
       trees, shallow: `(F, _WIDTH)` sums of features, and those one call less deep.
       present, alive: `(F,)` whether the body of a function is anywhere, and whether it is a function of the object.
@@ -111,6 +126,7 @@ class _State(NamedTuple):
     order: NDArray[np.int64]
     circles: NDArray[np.int64]
     starts: NDArray[np.int64]
+    callers: NDArray[np.int64]
     callees: NDArray[np.int64]
     columns: NDArray[np.int64]
     default: NDArray[np.int64]
@@ -120,6 +136,7 @@ class _State(NamedTuple):
     hidden: NDArray[np.int64]
     own: NDArray[np.float64]
     extra: NDArray[np.float64]
+    asked: NDArray[np.int64]
     decided: NDArray[np.int64]
     hashes: NDArray[np.uint64]
     below: NDArray[np.uint64]
@@ -144,7 +161,8 @@ class InliningDecomposition(Decomposition):
         graph, f = self.graph, len(self.graph.names)
         by_caller = np.argsort(graph.callers, kind="stable")
         callees = graph.callees[by_caller]
-        used = np.argsort(callees, kind="stable")
+        rank = np.argsort(graph.order)
+        used = np.lexsort((rank[graph.callers[by_caller]], callees))
         own = np.zeros((f, _WIDTH))
         own[:, :4] = graph.sizes
         own[:, 5] = 1.0
@@ -160,15 +178,17 @@ class InliningDecomposition(Decomposition):
             order=graph.order,
             circles=graph.circles,
             starts=np.searchsorted(graph.callers[by_caller], whole).astype(np.int64),
+            callers=graph.callers[by_caller],
             callees=callees,
             columns=columns,
             default=graph.default[by_caller],
             inlinable=graph.inlinable[by_caller].astype(np.int64),
             users=np.searchsorted(callees[used], whole).astype(np.int64),
             used=used.astype(np.int64),
-            hidden=graph.hidden.astype(np.int64),
+            hidden=graph.hidden,
             own=own,
             extra=extra,
+            asked=np.zeros(len(callees), np.int64),
             decided=np.zeros(len(callees), np.int64),
             hashes=hashes[0],
             below=hashes[1],
@@ -178,6 +198,8 @@ class InliningDecomposition(Decomposition):
             present=numbers[0],
             alive=numbers[1],
         )
+        _settle(state)
+        state.inlinable[(state.decided == 1) & (state.default == 0)] = 0  # LLVM does not want even the last call
         _settle(state)
         return state
 
@@ -269,18 +291,20 @@ def _settle(state: _State) -> None:
 
 @compiled(runtime=False)
 def _decide(state: _State) -> None:
-    """Decide each site; one that is left to LLVM is inlined by merit, or as the last call of a function."""
+    """Decide each site; one that is left to LLVM is inlined by merit, or if it is the last call when LLVM meets it."""
     for site in range(len(state.callees)):
         index = state.config[state.columns[site]] if state.columns[site] >= 0 else 0
+        state.asked[site] = index
         state.decided[site] = index == INLINE or (index != CALL and state.default[site] == BY_MERIT)
     for f in range(len(state.hidden)):
-        calls, last = 0, -1
-        for i in range(state.users[f], state.users[f + 1]):
+        calls, left, end = 0, -1, state.users[f + 1]
+        for i in range(state.users[f], end):
             if not state.decided[state.used[i]]:
-                calls, last = calls + 1, state.used[i]
-        if state.hidden[f] and calls == 1 and state.inlinable[last]:
-            index = state.config[state.columns[last]] if state.columns[last] >= 0 else 0
-            state.decided[last] = index != CALL
+                calls, left = calls + 1, i
+        if state.hidden[f] == SEEN and calls == 1:
+            last = state.used[left]
+            if state.inlinable[last] and state.asked[last] != CALL:
+                state.decided[last] = left == end - 1 or state.default[last] == AS_LAST
 
 
 @compiled(runtime=False)
@@ -316,7 +340,7 @@ def _find_alive(state: _State) -> None:
                 continue
             for site in range(state.starts[f], state.starts[f + 1]):
                 callee = state.callees[site]
-                lives = not state.decided[site]
+                lives = not state.decided[site] and state.hidden[callee] != NOWHERE
                 if not state.present[callee] or (lives and not state.alive[callee]):
                     changed |= state.circles[callee] == state.circles[f]
                     state.present[callee] = 1

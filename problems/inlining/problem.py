@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -15,10 +16,11 @@ from bbo_suite.core.libraries import refusal
 from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import LiveProblem, PartRow, Service, name_key, packed_by_name
 
-from ..llvm.ir import names, read, shipped
-from ..llvm.problem import OLDEST
+from ..llvm.ir import SOURCES, names, read, shipped
+from ..llvm.problem import OLDEST, llvm_version
 from ..packages import installed_version
 from ..programs_c import SEEDS
+from .replay import NOTHING, replayed, replaying
 
 if TYPE_CHECKING:
     from .decomposition import CallGraph, InliningDecomposition
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
 OBJECTIVES = {"bytes": "bytes", "data": "bytes", "instructions": "instructions"}
 """Each objective and its unit."""
 VALUES = ("default", "call", "inline")
-GRAPH = "graph"
-_FORMAT = 1
+_FORMAT = 3
 """Increase it when the cost of a candidate changes."""
 _LARGEST_CLIQUE = 24
 """Above so many decisions around one function, only those that follow each other are said to interact."""
@@ -68,6 +69,8 @@ class InliningProblem(LiveProblem):
         objective = variant or "bytes"
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
         self._files = _split(name) if isinstance(instance, Path) else []
+        self._stem = self._files[0].stem if self._files else name
+        self.pasted_file = f"{self._stem}.inlining" if self._is_one_source() else ""
         texts = tuple(read(file, with_lines=True) for file in self._files) or (shipped(name),)
         compiler = f"llvmlite-{installed_version('llvmlite', OLDEST, 'inlining/...')}"
         seconds = 20 + 120 * sum(map(len, texts)) / (1 << 20)
@@ -86,6 +89,7 @@ class InliningProblem(LiveProblem):
 
     def _asked(self) -> CallGraph:
         from .decomposition import CallGraph
+        from .worker import GRAPH
 
         found: dict[str, Any] = self.query(GRAPH)
         sites = np.array(found["sites"], np.int64).reshape(-1, 8).T
@@ -94,7 +98,7 @@ class InliningProblem(LiveProblem):
         self._runs: tuple[bool, str] = found["results"]
         return CallGraph(
             tuple(found["names"]),
-            np.array(found["hidden"], bool),
+            np.array(found["hidden"], np.int64),
             np.array(found["sizes"], np.int64),
             *(sites[0], sites[1], sites[2] > 0, sites[3], sites[4], sites[5], columns, sites[7]),
             tuple(found["lines"]),
@@ -163,7 +167,7 @@ class InliningProblem(LiveProblem):
             **{f"callee's {kind}": graph.sizes[callees, i] for i, kind in enumerate(_KINDS)},
             "callee's calls of the module": calls[callees],
             "calls of the callee": uses[callees],
-            "callee vanishes": graph.hidden[callees],
+            "callee is hidden": graph.hidden[callees] > 0,
             "arguments": graph.arguments[sites],
             "constants": graph.constants[sites],
             "loops around": graph.depths[sites],
@@ -181,9 +185,33 @@ class InliningProblem(LiveProblem):
             parts=self.decomposition,
         )
 
+    def _is_one_source(self) -> bool:
+        return len(self._files) == 1 and self._files[0].suffix in SOURCES
+
+    def paste(self, config: NDArray) -> str:
+        """Return what is inlined where, in lines that clang replays; of other files than C and C++ the decisions."""
+        if not self.pasted_file:
+            return super().paste(config)
+        from .worker import REMARKS
+
+        return "\n".join(self.query((REMARKS, self.request(config)))) or NOTHING
+
     def usage(self) -> str:
-        """Return how a decision gets into a program."""
-        return "for reading only: clang replays decisions from a file"
+        """Return clang's command line that replays the decisions."""
+        if not self.pasted_file:
+            return "for reading only; for a file of C or C++ it is a file that clang replays"
+        file = self._files[0]
+        compiler = "clang++" if file.suffix in SOURCES[1:] else "clang"
+        words = [compiler, *replaying(self.pasted_file), "-c", str(file)]
+        return f"{shlex.join(words)}; the code must be as it was, and LLVM {llvm_version()}"
+
+    def replayed(self, config: NDArray, value: float) -> str:
+        """Return whether clang makes of the pasted lines what was promised."""
+        if not self.pasted_file or self.unit != "bytes":
+            return ""
+        from .worker import TEXT
+
+        return replayed(self.query(TEXT), self.paste(config), value)
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the call graph, and whether results are compared."""

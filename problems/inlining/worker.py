@@ -14,10 +14,11 @@ import llvmlite.binding as llvm
 from ..llvm.actions import FUNCTIONS, MODULE
 from ..llvm.machine_code import Row, code_functions, instructions, sections, text_functions
 from ..llvm.worker import Enter, Optimiser, Passes, forbid_processes, prepare
-from .sites import Module
+from .sites import Function, Module
 
-GRAPH = "graph"
-"""The request for the call graph; a candidate is a text with the number of each decision."""
+GRAPH, TEXT, REMARKS = "graph", "text", "remarks"
+"""Requests for the call graph and for the module; `(REMARKS, decisions)` asks for what a candidate inlines, in lines
+that clang replays. A candidate is a text with the number of each decision."""
 _READ_ONLY = (b".rodata", b".data.rel.ro")
 _GROWTH, _SPARE = 4.0, 10_000
 """Before it is compiled, a candidate may have so many times the instructions of the module, and so many more."""
@@ -65,8 +66,12 @@ class _Inliner(Optimiser):
         )
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - as the base class
-        """Return the call graph, or what the base class does."""
-        return self._graph() if request == GRAPH else super().answer(request, enter)
+        """Return the call graph, the module, what a candidate inlines, or what the base class does."""
+        if request == GRAPH:
+            return self._graph()
+        if request == TEXT:
+            return self.passes.module.text
+        return self.passes.inlined(request[1]) if request[:1] == (REMARKS,) else super().answer(request, enter)
 
     def _cost(self, module: llvm.ModuleRef, text: str) -> float:
         return sum(row[-1] for row in self._parts(module, text))
@@ -86,7 +91,7 @@ class _Inliner(Optimiser):
         module, default = decisions.module, decisions.by_default()
         return {
             "names": [function.name for function in module.functions],
-            "hidden": [decisions.is_hidden(function.name, function.local) for function in module.functions],
+            "hidden": [decisions.hidden(function) for function in module.functions],
             "sizes": decisions.sizes(),
             "sites": [
                 (*site[:2], site.inlinable, site.arguments, site.constants, site.depth, site.free, default[number])
@@ -101,6 +106,7 @@ class Decisions:
     """Compiles a module with decisions on its sites, as `Passes` compiles one with actions."""
 
     def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+        llvm.set_option("", "-inline-cost-full")  # else LLVM looks at no stated cost of what it thinks too dear
         self.module = Module(str(module))
         if not self.module.decisions:
             raise ValueError("it has no call whose inlining is open: none of a function that it defines itself")
@@ -154,23 +160,32 @@ class Decisions:
         found = [bodies.get(function.name, "") for function in self.module.functions]
         return [[instructions(b), *(len(re.findall(k, b, re.MULTILINE)) for k in _KINDS.values())] for b in found]
 
-    def is_hidden(self, name: str, local: bool) -> bool:
-        """Return whether only calls that are seen here can reach a function: its code goes with the last of them."""
-        named = re.escape(name) if re.fullmatch(r"[-\w.$]+", name) else re.escape(f'"{name}"')
-        taken = re.search(rf"@{named}(?![-\w.$(])", self.module.text)
-        return local and not taken
+    def hidden(self, function: Function) -> int:
+        """Return 1 if only calls that are seen here can reach a function, 2 if it never has code, 0 otherwise."""
+        if "available_externally" in function.header:
+            return 2
+        name = function.name if re.fullmatch(r"[-\w.$]+", function.name) else f'"{function.name}"'
+        return int(function.local and not re.search(rf"@{re.escape(name)}(?![-\w.$(])", self.module.text))
+
+    def inlined(self, decisions: str) -> list[str]:
+        """Return what LLVM says of each call that it inlines; nothing of those in files without debug information."""
+        with _remarks() as said:
+            self.finish((b"", decisions))
+            lines = [line.removeprefix("remark: ") for line in said().splitlines()]
+        return list(dict.fromkeys(line for line in lines if "' inlined into '" in line and " at callsite " in line))
 
     def by_default(self) -> list[int]:
         """Return for each site what LLVM does where it is written; as `CallGraph.default`."""
-        module = self.module
+        module, found = self.module, [0] * len(self.module.sites)
         with _remarks() as said:
-            self._compiled(module.numbered())
+            made = self._compiled(module.numbered())
             remarks = _REMARK.findall(said())
-        found = [0] * len(module.sites)
+        left = {function.name for function in made.functions if not function.is_declaration}
         for line, caller, cost in remarks:
-            site = int(line) - 1
-            if module.functions[module.sites[site].caller].name == caller:
-                found[site] = 2 if cost.lstrip("-").isdigit() and int(cost) < -_LAST_CALL // 2 else 1
+            name = module.functions[module.sites[int(line) - 1].caller].name
+            if name == caller or name not in left:  # of a function that vanishes, its copies tell
+                is_last = cost.lstrip("-").isdigit() and int(cost) < -_LAST_CALL // 2
+                found[int(line) - 1] = found[int(line) - 1] or (2 if is_last else 1)
         return found
 
     def lines(self) -> list[str]:

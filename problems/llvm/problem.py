@@ -123,8 +123,8 @@ class LlvmProblem(PassOrderProblem):
 
     def _tool(self) -> str:
         return (
-            f", with `opt` of LLVM {_llvm()}, which is in llvmlite {version('llvmlite')}; another version may name"
-            " passes otherwise. Give the result to `llc -filetype=obj` or `clang -c`"
+            f", with `opt` of LLVM {llvm_version()}, which is in llvmlite {version('llvmlite')}; another version may"
+            " name passes otherwise. Give the result to `llc -filetype=obj` or `clang -c`"
         )
 
     def baselines(self) -> dict[str, float]:
@@ -149,7 +149,8 @@ def _llvmlite() -> str:
     return installed_version("llvmlite", OLDEST, "llvm/...")
 
 
-def _llvm() -> str:
+def llvm_version() -> str:
+    """Return the version of the LLVM in llvmlite."""
     from llvmlite.binding import llvm_version_info
 
     return ".".join(map(str, llvm_version_info))

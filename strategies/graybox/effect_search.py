@@ -1,7 +1,7 @@
 """Search where parts are nearly exact: single changes that touch different parts are tested in one candidate.
 
-Parts that were measured are remembered. What a change does to a part that was not is estimated from what the same
-change did to that place before: a linear model of each place, around the default.
+Parts that were measured are remembered. Others are estimated: a linear model of their features, and for each place
+another one of what this leaves unexplained, by the parameters that differ from those of the best candidate.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from bbo_suite import Parts, Space, Structure
 from bbo_suite.compiled import compiled_for
@@ -40,9 +41,11 @@ class Effects(NamedTuple):
     Attributes:
       table: costs of measured parts.
       starts, columns: the parameters that touch place p are `columns[starts[p]:starts[p + 1]]`.
-      weights, spreads: `(e, v)` what each value of those does to the cost there, and how unsure that is.
-      levels: `(p,)` the cost at the default.
-      key: `(1,)` a buffer.
+      weights, spreads: `(e, v)` what each value of those adds to the cost there, and how unsure that is.
+      levels: `(p,)` what else is added at each place.
+      slopes: `(f,)` by how much a cost grows with each feature.
+      alike: `(d, v)` the value that does the same as each value of a parameter, where others are as in the default.
+      key, features: `(1,)` and `(f,)` buffers.
     """
 
     table: CostTable
@@ -51,7 +54,10 @@ class Effects(NamedTuple):
     weights: NDArray[np.float64]
     spreads: NDArray[np.float64]
     levels: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    alike: NDArray[np.int64]
     key: NDArray[np.uint64]
+    features: NDArray[np.float64]
 
 
 class Desk(NamedTuple):
@@ -103,7 +109,7 @@ class EffectSearch:
         self._proposals: Proposals = proposals(space, structure, cursor.whole)
         self._memory = PlaceMemory(cursor, space, self._default)
         self._waiting = [self._default, *self._uniform()]
-        self._draw, self._width = 0, 1.0
+        self._draw, self._width, self._caution, self._merges = 0, 1.0, 8.0, False
         move, at = np.zeros((3, WIDEST), np.int64), np.zeros((3, cursor.places), np.int64)
         costs = np.zeros((2, cursor.places))
         random = rng.integers(2**63, size=1, dtype=np.uint64)
@@ -123,18 +129,20 @@ class EffectSearch:
                 return self._marked(rows)
             return self._marked([*rows, *(self._waiting.pop(0) for _ in range(min(n - 1, len(self._waiting))))])
         effects = self._memory.effects(self._best)
-        merged = self._fresh(self._merged(effects))
-        rows = [merged]
-        for _ in range(min(n, BATCH) - 1):
-            rows.append(self._fresh(self._tested(merged, effects)))
+        merged = self._merged(effects)
+        self._merges = bool((merged != self._best).any())
+        rows = [self._fresh(merged)] if self._merges else []
+        base = merged if self._caution <= 1 else self._best  # after a bad surprise, the estimates are not built on
+        while len(rows) < min(n, BATCH):
+            rows.append(self._fresh(self._tested(base, effects)))
         return self._marked(rows)
 
     def _functions(self) -> tuple[Any, ...]:
-        return self._cursor.change, self._cursor.key, self._cursor.handle
+        return self._cursor.change, self._cursor.key, self._cursor.describe, self._cursor.handle
 
     def _merged(self, effects: Effects) -> NDArray[np.int64]:
         steps = int(np.clip(_STEPS * len(self._space), _LEAST_STEPS, _MOST_STEPS))
-        _anneal(*self._functions(), self._best, steps, 0.5, self._proposals, effects, self._desk)
+        _anneal(*self._functions(), self._best, steps, 0.5, self._caution, self._proposals, effects, self._desk)
         return self._desk.best.copy()
 
     def _tested(self, start: NDArray[np.int64], effects: Effects) -> NDArray[np.int64]:
@@ -162,7 +170,10 @@ class EffectSearch:
 
     def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts) -> None:
         """Learn the costs of `(k, d)` candidates and of their parts."""
-        self._memory.learn(parts)
+        self._memory.learn(configs, parts)
+        if self._merges:
+            self._caution = min(2 * self._caution, 32.0) if values[0] >= self._cost else max(self._caution / 2, 0.5)
+        self._merges = False
         i = int(values.argmin())
         if values[i] < self._cost:
             self._best, self._cost = configs[i].astype(np.int64), float(values[i])
@@ -175,36 +186,43 @@ class EffectSearch:
 class PlaceMemory:
     """What was measured at each place of a decomposition, and a linear model of each.
 
+    A part that was measured more than once costs what it did in the best candidate, else what it did last.
+
     Args:
       cursor: of the decomposition.
-      default: around which the models are linear.
+      default: around which parameters are tried, to see which places they touch.
     """
 
     def __init__(self, cursor: Cursor, space: Space, default: NDArray[np.int64]) -> None:
         self._cursor, self._default = cursor, default
         self._values = int(space.sizes.max())
-        self._touching: list[dict[int, int]] = [{} for _ in range(cursor.places)]
         self._places: dict[int, int] = {}
-        self._rows: dict[int, NDArray[np.int64]] = {}
-        self._sums: dict[int, tuple[float, int]] = {}
-        self._measured: list[list[int]] = [[] for _ in range(cursor.places)]
-        self._probe(space)
+        self._described: dict[int, NDArray[np.float64]] = {}
+        self._candidates = np.empty((0, len(default)), np.int64)
+        self._keys, self._costs = np.empty(0, np.uint64), np.empty(0)
+        self._at, self._owners = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._features = np.empty((0, cursor.width))
+        self._alike = np.repeat(self._default[:, None], self._values, axis=1)
+        self._starts, self._columns = self._touching(space)
 
     def __len__(self) -> int:
-        return len(self._sums)
+        return len(np.unique(self._keys))
 
-    def _probe(self, space: Space) -> None:
-        """Find the parameters that touch each place, at the default and where each other value is everywhere."""
-        self._at = self._default.copy()
+    def _touching(self, space: Space) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the parameters that touch each place, at the default and where each other value is everywhere."""
+        found: list[set[int]] = [set() for _ in range(self._cursor.places)]
         for value in range(-1, self._values):
             base = self._default if value < 0 else np.minimum(value, space.sizes - 1)
             self._move(base)
             for column in range(len(space)):
-                for other in range(int(space.sizes[column])):
-                    for place in self._cursor.set(np.array([column]), np.array([other])).tolist():
-                        self._touching[place].setdefault(column, len(self._touching[place]))
-                    for place in self._cursor.set(np.array([column]), base[[column]]).tolist():
-                        self._touching[place].setdefault(column, len(self._touching[place]))
+                for index in [*range(int(space.sizes[column])), base[column]]:
+                    touched = self._cursor.set(np.array([column]), np.array([index])).tolist()
+                    for place in touched:
+                        found[place].add(column)
+                    if value < 0 and touched and index != base[column]:
+                        self._alike[column, index] = index
+        columns = [sorted(each) for each in found]
+        return np.cumsum([0, *map(len, columns)]), np.array([c for each in columns for c in each], np.int64)
 
     def _move(self, row: NDArray[np.int64]) -> None:
         self._cursor.set(np.arange(len(row)), row)
@@ -213,74 +231,97 @@ class PlaceMemory:
         """Note where the parts of a candidate are."""
         self._move(row)
         for place in range(self._cursor.places):
-            key, count, _ = self._cursor.part(place)
-            if count and key not in self._places:
-                self._places[key], self._rows[key] = place, row
+            key, count, features = self._cursor.part(place)
+            if count:
+                self._places[key], self._described[key] = place, features
 
-    def learn(self, parts: Parts) -> None:
-        """Take the costs of parts."""
-        for key, cost in zip(parts.keys.tolist(), parts.costs.tolist(), strict=True):
-            total, count = self._sums.get(key, (0.0, 0))
-            self._sums[key] = total + cost, count + 1
-            if not count:
-                self._measured[self._places[key]].append(key)
+    def learn(self, configs: NDArray, parts: Parts) -> None:
+        """Take the costs of parts of candidates."""
+        owners = parts.owners() + len(self._candidates)
+        self._candidates = np.concatenate([self._candidates, configs])
+        self._keys, self._costs = np.append(self._keys, parts.keys), np.append(self._costs, parts.costs)
+        keys = parts.keys.tolist()
+        places = np.array([self._places[key] for key in keys], np.int64)
+        self._at, self._owners = np.append(self._at, places), np.append(self._owners, owners)
+        described = np.array([self._described[key] for key in keys]).reshape(-1, self._cursor.width)
+        self._features = np.concatenate([self._features, described])
 
     def effects(self, best: NDArray[np.int64]) -> Effects:
         """Return the models, fitted mostly to what is near a candidate."""
-        keys = np.fromiter(self._sums, np.uint64, len(self._sums))
-        costs = np.array([total / count for total, count in self._sums.values()])
+        away = (self._candidates != best).sum(axis=1)
+        order = np.lexsort((-self._owners, away[self._owners] > 0, self._keys))
+        order = order[np.append(True, np.diff(self._keys[order]) != 0)]  # of each key, that of the best, or the last
+        keys, costs = self._keys[order], self._costs[order]
         table = new_table(keys, costs, np.zeros(len(keys)), np.zeros(len(keys), bool), 4 * len(keys))
-        starts = np.cumsum([0, *map(len, self._touching)])
-        columns = np.array([column for each in self._touching for column in each], np.int64)
-        weights, spreads = (np.zeros((len(columns), self._values)) for _ in range(2))
-        levels = np.zeros(len(self._touching))
-        scale = self._scale()
-        for place, keys_here in enumerate(self._measured):
-            own = slice(starts[place], starts[place + 1])
-            if keys_here:
-                levels[place], weights[own], spreads[own] = self._fitted(keys_here[-_KEPT:], columns[own], best, scale)
-            else:
-                spreads[own] = scale
-        return Effects(table, starts, columns, weights, spreads, levels, np.zeros(1, np.uint64))
+        order = order[np.lexsort((away[self._owners[order]], self._at[order]))]
+        places = len(self._starts) - 1
+        firsts = np.searchsorted(self._at[order], np.arange(places + 1))
+        weights, spreads = (np.zeros((len(self._columns), self._values)) for _ in range(2))
+        slopes = self._slopes(order)
+        rest = self._costs - self._features @ slopes
+        levels, scale = np.zeros(places), self._scale(rest, order, firsts)
+        for place in range(places):
+            own = slice(self._starts[place], self._starts[place + 1])
+            seen = order[firsts[place] : firsts[place + 1]][:_KEPT]
+            levels[place], weights[own], spreads[own] = self._fitted(rest, seen, self._columns[own], scale)
+        buffers = np.zeros(1, np.uint64), np.zeros(self._cursor.width)
+        return Effects(table, self._starts, self._columns, weights, spreads, levels, slopes, self._alike, *buffers)
 
-    def _scale(self) -> float:
-        """Return a typical difference of two parts at a place."""
-        costs = [[self._cost(key) for key in keys] for keys in self._measured if len(keys) > 1]
-        differences = [abs(cost - each[0]) for each in costs for cost in each[1:] if cost != each[0]]
-        return float(np.median(differences)) if differences else 10.0
+    def _slopes(self, order: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how costs grow with features (least squares of relative errors, none negative)."""
+        weight = 1.0 / (1.0 + self._costs[order])
+        x, y = self._features[order] * weight[:, None], self._costs[order] * weight
+        size = np.maximum(np.abs(x).max(axis=0), 1e-12)
+        return nnls(x / size, y, maxiter=100 * x.shape[1])[0] / size
 
-    def _cost(self, key: int) -> float:
-        total, count = self._sums[key]
-        return total / count
+    def _scale(self, rest: NDArray[np.float64], order: NDArray[np.int64], firsts: NDArray[np.int64]) -> float:
+        """Return a typical difference of two parts at a place that features do not explain."""
+        nearest = order[np.minimum(firsts[self._at[order]], len(order) - 1)]
+        differences = np.abs(rest[order] - rest[nearest])
+        return float(np.median(differences[differences > 0])) if differences.any() else 10.0
 
     def _fitted(
-        self, keys: list[int], columns: NDArray[np.int64], best: NDArray[np.int64], scale: float
+        self, rest: NDArray[np.float64], seen: NDArray[np.int64], columns: NDArray[np.int64], scale: float
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the level, the weights and their standard deviations of a place (Bayesian linear regression)."""
-        rows = np.array([self._rows[key][columns] for key in keys])
-        costs = np.array([self._cost(key) for key in keys])
-        near = (rows != best[columns]).sum(axis=1)
-        level = costs[near.argmin()]
-        noise = (_INTERACTION * scale) ** 2 * (1.0 + near)
-        here, default = rows[:, :, None] == np.arange(self._values), np.arange(self._values) == best[columns][:, None]
-        x = np.where(default, 0.0, here).reshape(len(rows), -1)
+        """Return the level, the weights and their standard deviations of a place (Bayesian linear regression).
+
+        Args:
+          rest: what features leave unexplained of each observation.
+          seen: observations at the place, the nearest first; their costs are explained by what differs from the first.
+        """
+        shape = len(columns), self._values
+        if not len(seen):
+            return 0.0, np.zeros(shape), np.full(shape, scale)
+        mean, variance = np.zeros(shape).ravel(), np.full(shape, scale**2).ravel()
+        rows, costs = self._candidates[self._owners[seen]][:, columns], rest[seen]
+        rows = self._alike[columns, rows]
+        base = rows[0]
+        away = (rows != base).sum(axis=1)
+        noise = (_INTERACTION * scale) ** 2 * (1.0 + away)
+        here = (rows[:, :, None] == np.arange(self._values)) & (rows != base)[:, :, None]
+        x = here.reshape(len(rows), -1).astype(np.float64)
         used = np.flatnonzero(x.any(axis=0))
-        mean, variance = np.zeros(x.shape[1]), np.full(x.shape[1], scale**2)
         if len(used):
             inner = x[:, used]
             precision = inner.T @ (inner / noise[:, None]) + np.eye(len(used)) / scale**2
             covariance = np.linalg.inv(precision)
-            mean[used] = covariance @ (inner.T @ ((costs - level) / noise))
+            mean[used] = covariance @ (inner.T @ ((costs - costs[0]) / noise))
             variance[used] = covariance.diagonal()
-        shape = (len(columns), self._values)
         deviations = np.sqrt(variance).reshape(shape)
-        deviations[np.arange(len(columns)), best[columns]] = 0.0
-        return float(level), mean.reshape(shape), deviations
+        deviations[np.arange(len(columns)), base] = 0.0
+        return float(costs[0]), mean.reshape(shape), deviations
 
 
 @compiled(runtime=False)
 def _price(
-    key_of: Callable[..., Any], handle: int, place: int, draw: int, width: float, effects: Effects, desk: Desk
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    place: int,
+    draw: int,
+    width: float,
+    effects: Effects,
+    desk: Desk,
 ) -> float:
     """Return the cost of the part at a place; above draw 0 with random deviates, else a cautious one."""
     count = key_of(handle, place, effects.key)
@@ -292,15 +333,18 @@ def _price(
         return count * effects.table.costs[slot]
     desk.unknown[place] = 1
     mean, variance = effects.levels[place], 0.0
+    describe(handle, place, effects.features)
+    for column in range(len(effects.features)):
+        mean += effects.slopes[column] * effects.features[column]
     for entry in range(effects.starts[place], effects.starts[place + 1]):
-        value = desk.config[effects.columns[entry]]
+        value = effects.alike[effects.columns[entry], desk.config[effects.columns[entry]]]
         mean += effects.weights[entry, value]
         spread = effects.spreads[entry, value]
         if draw > 0 and spread > 0.0:
             mean += width * spread * normal(np.uint64(entry * 64 + value + 1), np.uint64(draw))
         variance += spread * spread
     if draw == 0:
-        mean += variance**0.5
+        mean += width * variance**0.5
     return count * max(mean, 0.0)
 
 
@@ -308,6 +352,7 @@ def _price(
 def _start(
     change: Callable[..., Any],
     key_of: Callable[..., Any],
+    describe: Callable[..., Any],
     handle: int,
     start: NDArray,
     draw: int,
@@ -321,7 +366,7 @@ def _start(
         change(handle, desk.columns[:1], desk.values[:1], desk.touched)
         desk.config[column] = start[column]
     for place in range(len(desk.costs)):
-        desk.costs[place] = _price(key_of, handle, place, draw, width, effects, desk)
+        desk.costs[place] = _price(key_of, describe, handle, place, draw, width, effects, desk)
         desk.claimed[place] = 0
 
 
@@ -329,6 +374,7 @@ def _start(
 def _try(
     change: Callable[..., Any],
     key_of: Callable[..., Any],
+    describe: Callable[..., Any],
     handle: int,
     draw: int,
     width: float,
@@ -340,15 +386,33 @@ def _try(
     count = propose(moves, desk.config, desk.columns, desk.values, desk.random)
     for i in range(count):
         desk.old[i] = desk.config[desk.columns[i]]
+    moved, difference = _move(count, change, key_of, describe, handle, draw, width, effects, desk)
+    return count, moved, difference
+
+
+@compiled(runtime=False)
+def _move(
+    count: int,
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    draw: int,
+    width: float,
+    effects: Effects,
+    desk: Desk,
+) -> tuple[int, float]:
+    """Make the move of `count` parameters; return how many places it changes, and the difference of the cost."""
+    for i in range(count):
         desk.config[desk.columns[i]] = desk.values[i]
     moved = change(handle, desk.columns[:count], desk.values[:count], desk.touched)
     difference = 0.0
     for i in range(moved):
         place = desk.touched[i]
         desk.before[i] = desk.costs[place]
-        desk.costs[place] = _price(key_of, handle, place, draw, width, effects, desk)
+        desk.costs[place] = _price(key_of, describe, handle, place, draw, width, effects, desk)
         difference += desk.costs[place] - desk.before[i]
-    return count, moved, difference
+    return moved, difference
 
 
 @compiled(runtime=False)
@@ -364,20 +428,22 @@ def _undo(change: Callable[..., Any], handle: int, count: int, moved: int, desk:
 def _anneal(
     change: Callable[..., Any],
     key_of: Callable[..., Any],
+    describe: Callable[..., Any],
     handle: int,
     start: NDArray,
     steps: int,
     heat: float,
+    caution: float,
     moves: Proposals,
     effects: Effects,
     desk: Desk,
 ) -> None:
     """Anneal from a candidate on cautious costs, and leave the best state in `desk.best`."""
-    _start(change, key_of, handle, start, 0, 0.0, effects, desk)
+    _start(change, key_of, describe, handle, start, 0, caution, effects, desk)
     total, lowest, size, seen = 0.0, 0.0, 0.0, 0.0
     desk.best[:] = start
     for step in range(steps):
-        count, moved, difference = _try(change, key_of, handle, 0, 0.0, moves, effects, desk)
+        count, moved, difference = _try(change, key_of, describe, handle, 0, caution, moves, effects, desk)
         if difference != 0.0:
             size, seen = size + np.log(abs(difference)), seen + 1.0
         temperature = heat * np.exp(size / max(seen, 1.0)) * _COOLING ** (-step / steps)
@@ -388,12 +454,38 @@ def _anneal(
                 desk.best[:] = desk.config
         else:
             _undo(change, handle, count, moved, desk)
+    _simplify(change, key_of, describe, handle, start, caution, effects, desk)
+
+
+@compiled(runtime=False)
+def _simplify(
+    change: Callable[..., Any],
+    key_of: Callable[..., Any],
+    describe: Callable[..., Any],
+    handle: int,
+    start: NDArray,
+    caution: float,
+    effects: Effects,
+    desk: Desk,
+) -> None:
+    """Take back from `desk.best` what changes no cost."""
+    _start(change, key_of, describe, handle, desk.best, 0, caution, effects, desk)
+    for column in range(len(start)):
+        if desk.best[column] == start[column]:
+            continue
+        desk.columns[0], desk.values[0], desk.old[0] = column, start[column], desk.best[column]
+        moved, difference = _move(1, change, key_of, describe, handle, 0, caution, effects, desk)
+        if difference <= 0.0:
+            desk.best[column] = start[column]
+        else:
+            _undo(change, handle, 1, moved, desk)
 
 
 @compiled()
 def _test(
     change: Callable[..., Any],
     key_of: Callable[..., Any],
+    describe: Callable[..., Any],
     handle: int,
     start: NDArray,
     tries: int,
@@ -404,10 +496,10 @@ def _test(
     desk: Desk,
 ) -> int:
     """Add to a candidate changes that may gain, one a part, and leave it in `desk.config`; return their number."""
-    _start(change, key_of, handle, start, draw, width, effects, desk)
+    _start(change, key_of, describe, handle, start, draw, width, effects, desk)
     taken = 0
     for _ in range(tries):
-        count, moved, difference = _try(change, key_of, handle, draw, width, moves, effects, desk)
+        count, moved, difference = _try(change, key_of, describe, handle, draw, width, moves, effects, desk)
         free, new = True, False
         for i in range(moved):
             free &= desk.claimed[desk.touched[i]] == 0

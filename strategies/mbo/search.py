@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Task, option
 
+from .. import regressors
 from ..adaptive_moves import OperatorCredit, probability_matching, proportions
 from ..annealing import LIKELY, Annealing, AnnealingOptions, RandomNeighbours
 from ..archive import Archive
@@ -147,7 +148,8 @@ class ModelNeighbours(RandomNeighbours):
         if not n:
             return state[None][:0]
         if self.whole:
-            rows = self.whole.propose(n, self._fresh)
+            with regressors.one_thread("scipy.linalg"):
+                rows = self.whole.propose(n, self._fresh)
             return rows[self.claim_rows(rows, n)]
 
         def score(children: NDArray) -> NDArray[np.float64]:

@@ -135,3 +135,21 @@ def test_every_entry_point_names_a_file_of_its_folder():
     for group, package in (("bbo_suite.strategies", "bbo_strategies"), ("bbo_suite.problems", "bbo_problems")):
         points = [point for point in entry_points(group=group) if point.module.split(".")[0] in FOLDERS]
         assert points and all(point.module.split(".")[0] == package for point in points)
+
+
+FILES_OF_A_RUN = {"RUN", "ROWS", "END", "ERROR", "DIAGNOSTICS", "PLANNED"}
+
+
+def names_of_files(text):
+    """Return the names of a run's files that a module imports from the store."""
+    imports = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+    names = [(node.module, alias.name) for node in imports for alias in node.names]
+    return {name for module, name in names if "store." in f"{module}." and name in FILES_OF_A_RUN}
+
+
+def test_only_the_store_and_watch_which_follows_files_that_grow_know_the_files_of_a_run():
+    assert names_of_files("from ..store.folders import RUN, run_folders") == {"RUN"}
+    store, watch = ROOT / "bbo_suite" / "store", {"watch.py", "run_view.py"}
+    others = [path for path, _ in files("bbo_suite") if store not in path.parents and path.name not in watch]
+    assert len(others) > 50
+    assert {str(path): found for path in others if (found := names_of_files(path.read_text(encoding="utf-8")))} == {}

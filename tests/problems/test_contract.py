@@ -27,11 +27,11 @@ QUICK = {
 def checked(family: type[Problem]) -> list[str]:
     """Return the instances to check: all, but those that are alike for the rules once.
 
-    These are the programs of a live compiler, of which the first is a small one, and those of one model of the tensor
-    compiler.
+    These are the programs of a live compiler, of which one is small, and those of one model of the tensor compiler.
     """
     if issubclass(family, LiveProblem):
-        return [] if family.available() else ["bits" if "bits" in family.instances else family.instances[0]]
+        small = next((name for name in ("bits", "dlrm-l1-infer") if name in family.instances), family.instances[0])
+        return [] if family.available() else [small]
     if issubclass(family, ProgramProblem):
         return [name for name in family.instances if name in MODELS]
     return list(family.instances)

@@ -84,17 +84,18 @@ def test_run_ends_with_figures_the_headlines_and_the_next_commands(suite, toy):
     done = suite("run", *toy, "--budget", 50, *strategies, "--study", "s")
     lines = done.out.splitlines()
     assert "speedup" in done.out
-    assert [Path(line).name for line in lines[-10:-6]] == [
+    assert [Path(line).name for line in lines[-11:-7]] == [
         "convergence.svg", "convergence.png", "speedup.svg", "speedup.png"]  # fmt: skip
-    assert all(Path(line).stat().st_size for line in lines[-10:-6])
-    assert lines[-5:-3] == headlines("s", Path("results"))
-    assert "black-box" in lines[-5] and "structure" in lines[-4]
-    assert lines[-2].startswith("next: python -m bbo_suite report s  ")
-    assert lines[-1].strip().startswith(f"python -m bbo_suite best s {shlex.join(map(str, toy))}  ")
-    for command in (lines[-2].removeprefix("next: "), lines[-1]):
+    assert all(Path(line).stat().st_size for line in lines[-11:-7])
+    assert lines[-6:-4] == headlines("s", Path("results"))
+    assert "black-box" in lines[-6] and "structure" in lines[-5]
+    assert lines[-3].startswith("next: python -m bbo_suite report s  ")
+    assert lines[-2].strip().startswith(f"python -m bbo_suite best s {shlex.join(map(str, toy))}  ")
+    assert lines[-1].strip().startswith("python -m bbo_suite forecast s  ")
+    for command in (lines[-3].removeprefix("next: "), *lines[-2:]):
         assert suite(*shlex.split(command.partition("  (")[0])[3:]).code == 0
     report = Path("results/s/report.html").read_text()
-    assert html.escape(lines[-5]) in report and html.escape(lines[-4]) in report
+    assert html.escape(lines[-6]) in report and html.escape(lines[-5]) in report
 
 
 def test_plugins_are_run_when_nothing_is_chosen(suite, toy, tmp_path):

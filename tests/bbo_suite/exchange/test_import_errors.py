@@ -213,6 +213,7 @@ def test_a_database_that_is_not_optunas_is_not_changed(tmp_path):
     refused(tmp_path, file, "Optuna cannot read it")
 
 
+@pytest.mark.slow
 def test_damaged_parquet(tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")

@@ -52,7 +52,7 @@ def drawn_rows(drawn):
     ]
 
 
-@pytest.mark.parametrize("name", [pytest.param("csv", marks=pytest.mark.slow), "parquet", "ioh"])
+@pytest.mark.parametrize("name", [*(pytest.param(n, marks=pytest.mark.slow) for n in ("csv", "parquet")), "ioh"])
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, ROWS), min_size=1, max_size=3))
 @example([("=1+1", "'=1", [(Status.TIMEOUT, 1.0, 0.5, "@SUM(A1)"), (Status.TIMEOUT, 1.0, 0.5, "-2'")])])
 @example([("a\rb", "\0", [(Status.OK, 1.0, 0.5, "")]), ("a\rb", "c", [(Status.TIMEOUT, 1.0, 0.5, "\x85x")])])

@@ -10,8 +10,8 @@ from bbo_toys import Cluster, environment, wait_for
 pytestmark = pytest.mark.slow
 needs_dask = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="dask is not installed")
 POLICIES = [word for name in ("weight", "search", "transfer", "graybox-model", "oracle") for word in ("--policy", name)]
-SETTINGS = [word for text in ("release=4", "programs=100", "evaluations=16") for word in ("--option", text)]
-GIVEN = [*POLICIES, *SETTINGS, "--days", "8", "--budget", "10000", "--json", "--quiet", "--study", "s"]
+SETTINGS = [word for text in ("release=4", "programs=30", "evaluations=16") for word in ("--option", text)]
+GIVEN = [*POLICIES, *SETTINGS, "--days", "6", "--budget", "2000", "--json", "--quiet", "--study", "s"]
 
 
 def fleet(folder, *more):

@@ -34,7 +34,7 @@ class Odd(Problem):
         values[status > 0] = np.inf
         return Evaluations(values, status, {int(i): "too slow, \\u00fc" for i in np.flatnonzero(status)})
 """
-NAMES = ["odd.json", "odd.json.gz", "odd.parquet"]
+NAMES = ["odd.json", "odd.json.gz", pytest.param("odd.parquet", marks=pytest.mark.slow)]
 
 
 @pytest.fixture

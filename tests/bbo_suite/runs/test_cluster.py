@@ -65,6 +65,7 @@ def holders(folder):
 
 
 @needs_dask
+@pytest.mark.slow
 def test_nothing_of_dasks_own_is_logged():
     dask = pytest.importorskip("dask.config")
     with dask.set({"distributed.comm.timeouts.connect": 1}), pytest.raises(OSError):

@@ -1,12 +1,21 @@
+"""Tests of significance, ranks, complete blocks and profiles."""
+
 import itertools
 
 import numpy as np
 import pytest
-import scikit_posthocs
 import scipy.stats
-from statsmodels.stats.multitest import multipletests
 
-from bbo_suite.stats import holm, rank_sum_p, rank_sum_p_values, ranking, signed_rank_p, stratified_rank_sum
+from bbo_suite.stats import (
+    complete_block,
+    holm,
+    performance_profile,
+    rank_sum_p,
+    rank_sum_p_values,
+    ranking,
+    signed_rank_p,
+    stratified_rank_sum,
+)
 
 DEMSAR = np.array(
     [
@@ -37,9 +46,11 @@ def test_ranking_against_the_published_example():
     assert found.p < 0.05
 
 
+@pytest.mark.slow
 def test_the_critical_difference_agrees_with_posthoc_p_values():
+    posthocs = pytest.importorskip("scikit_posthocs")
     found = ranking(DEMSAR)
-    p = scikit_posthocs.posthoc_nemenyi_friedman(DEMSAR).to_numpy()
+    p = posthocs.posthoc_nemenyi_friedman(DEMSAR).to_numpy()
     apart = np.abs(found.ranks[:, None] - found.ranks) > found.difference
     assert np.array_equal(apart, p < 0.05)
 
@@ -51,10 +62,10 @@ def test_two_strategies_and_ties_everywhere():
 
 @pytest.mark.slow
 def test_holm_against_statsmodels():
-    rng = np.random.default_rng(0)
+    multitest, rng = pytest.importorskip("statsmodels.stats.multitest"), np.random.default_rng(0)
     for size in (1, 2, 7, 30):
         p_values = rng.random(size) ** 3
-        expected = multipletests(p_values, method="holm")[1]
+        expected = multitest.multipletests(p_values, method="holm")[1]
         assert holm(p_values) == pytest.approx(expected)
 
 
@@ -115,3 +126,38 @@ def test_the_signed_rank_test_is_the_exact_one_of_scipy(size, ties):
         theirs = theirs[: len(ours)]
     expected = scipy.stats.wilcoxon(ours, theirs, zero_method="zsplit").pvalue
     assert signed_rank_p(ours, theirs) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_part_is_whole_and_no_other_with_as_many_columns_has_more_rows_where_columns_are_nested(seed):
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(1, 7, 5)
+    present = np.arange(6)[:, None] < ends  # each column has the rows of all shorter ones
+    rows, columns = complete_block(present)
+    assert present[rows][:, columns].all() and rows.any() and columns.sum() > 1
+    sizes = [
+        present[:, list(chosen)].all(axis=1).sum() * len(chosen)
+        for k in range(2, 6)
+        for chosen in itertools.combinations(range(5), k)
+    ]
+    assert rows.sum() * columns.sum() == max(sizes)
+
+
+def test_two_columns_that_share_a_row_are_more_than_a_long_one_alone():
+    rows, columns = complete_block([[1, 1], [1, 0], [1, 0], [1, 0]])
+    assert rows.tolist() == [True, False, False, False] and columns.all()
+
+
+def test_columns_that_share_nothing_leave_the_longest():
+    rows, columns = complete_block([[1, 0], [1, 0], [0, 1]])
+    assert rows.tolist() == [True, True, False] and columns.tolist() == [True, False]
+
+
+def test_nothing_is_complete_block():
+    assert [part.tolist() for part in complete_block(np.empty((0, 0)))] == [[], []]
+
+
+def test_performance_profile():
+    costs = [[1, 2, 4], [3, 1, np.inf], [np.inf, np.inf, np.inf]]
+    expected = [[1 / 3, 1 / 3, 2 / 3], [1 / 3, 2 / 3, 2 / 3], [0, 0, 1 / 3]]
+    assert performance_profile(costs, [1, 2, 4]) == pytest.approx(np.array(expected))

@@ -79,7 +79,8 @@ def test_recursion_alone_leaves_calls_from_outside(tmp_path):
         "  %r = call i64 @leaf(i64 %k)\n  ret i64 %r\ne:\n  ret i64 1\n"
     )
     made = problem(tmp_path, f"define internal i64 @leaf(i64 %x) {{\n{body}}}\n{RUN}")
-    assert made.space.sizes.tolist() == [2, 2]
+    assert made.space.sizes.tolist() == [3, 3]
+    assert (evaluate(made, np.array([[1, 1], [2, 2]])).status == Status.OK).all()
 
 
 ODD = {

@@ -13,6 +13,7 @@ from bbo_suite.recording.files import KEY
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
+pytestmark = pytest.mark.slow
 
 N = 60
 COLUMNS = {

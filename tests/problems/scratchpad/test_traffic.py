@@ -184,6 +184,7 @@ def test_a_box_across_banks_takes_the_places_that_a_walk_counts_and_moves_the_sa
     assert padded > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "bank"), [((6, 5, 3), 0), ((6, 5, 3), 1), ((6, 5, 3), 2), ((8, 4), 0), ((7,), 0)])
 def test_a_tensor_across_banks_takes_the_places_that_islpy_counts(sizes, bank):
     isl = pytest.importorskip("islpy")
@@ -201,6 +202,7 @@ def test_a_tensor_across_banks_takes_the_places_that_islpy_counts(sizes, bank):
     assert waiting(0, memory.ctypes.data) == int(isl.Set(text).count_val().to_python()) * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [product, convolution])
 def test_the_closed_form_is_what_islpy_counts(make):
     isl = pytest.importorskip("islpy")

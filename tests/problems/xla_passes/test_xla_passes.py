@@ -319,8 +319,8 @@ def test_a_short_text_that_grows_without_bound_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bert-l1", "bert-l2", "gpt2-l2", "resnet-10", "resnet-18"])
-def test_every_action_runs_on_every_program_and_the_default_is_a_fixed_point(name):
+@pytest.mark.parametrize("name", ["bert-l1", "gpt2-l1", "resnet-10"])
+def test_every_action_runs_on_every_model_and_the_default_is_a_fixed_point(name):
     made = worker.Optimiser(gzip.decompress(named(name).read_bytes()).decode())
     assert made.answer((PIPELINE,), None) == made.answer((PIPELINE, PIPELINE), None)
     for action in ACTIONS[1:]:

@@ -1,4 +1,4 @@
-"""The strategy `graybox` on toys whose parts are told."""
+"""The strategy `graybox` on toys whose parts are told, and what it knows of parts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
+from bbo_strategies.graybox.part_costs import PartCosts
 from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.parts.table import TableDecomposition
 
@@ -103,3 +104,41 @@ def test_models_know_parts_that_were_not_measured(toy):
 def test_without_a_description_changes_are_credited_with_the_parts_that_they_move(failing):
     found = gaps(Kernels(failing), 200, describe=False)
     assert found[-1] < 0.5 * found[0]
+
+
+M = 40
+
+
+def learned(costs: list[np.ndarray]) -> PartCosts:
+    """Return what is known after some measurements of the same M parts of one family, whose true cost is 1."""
+    made = PartCosts(Kernels().parts, np.zeros(1, np.int64), GrayBoxOptions(), np.random.default_rng(0))
+    keys, features = np.arange(1, M + 1, dtype=np.uint64), np.ones((M, made.memory.features.shape[1]))
+    features[:, 0] = np.linspace(1, 1.1, M)
+    made.memory.remember(keys, features, np.zeros(M, np.int64))
+    for measured in costs:
+        made.learn(Parts(np.array([0, M]), keys, np.ones(M), measured))
+    return made
+
+
+def noisy(repeats: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    return [np.exp(0.1 * rng.normal(size=M)) for _ in range(repeats)]
+
+
+def test_repeats_of_a_part_are_averaged():
+    first, second = noisy(2)
+    made = learned([first, second])
+    np.testing.assert_allclose(made.memory.costs, (first + second) / 2)
+    assert made.memory.repeats.tolist() == [2] * M and 0.005 < made.memory.noise < 0.02
+
+
+def test_noisy_parts_are_shrunk_to_the_mean_of_their_family():
+    measured = noisy(2)
+    made, parts = (
+        learned(measured),
+        Parts(np.arange(M + 1), np.arange(1, M + 1, dtype=np.uint64), np.ones(M), np.ones(M)),
+    )
+    estimated = made.totals(parts)
+    assert np.abs(np.log(estimated)).mean() < 0.6 * np.abs(np.log(np.mean(measured, axis=0))).mean()
+    exact = learned(measured[:1])
+    np.testing.assert_array_equal(exact.totals(parts), measured[0])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bbo_strategies.mbo import ModelBasedOptimization
 from bbo_strategies.mbo.whole import Process, Whole, targets
@@ -83,6 +84,21 @@ def test_it_proposes_different_new_allowed_candidates():
         assert not known & {row.tobytes() for row in rows}
         known |= {row.tobytes() for row in rows}
         whole.learn(rows, cost(rows))
+
+
+def test_the_process_uses_one_thread(monkeypatch):
+    threads, fit = [], Process.fit
+
+    def watched(process, *given):
+        threads.extend(pool["num_threads"] for pool in threadpool_info())
+        fit(process, *given)
+
+    monkeypatch.setattr(Process, "fit", watched)
+    space, cost = kernel()
+    with threadpool_limits(2):
+        list(play(start(ModelBasedOptimization, space, 30), cost, 10))
+        assert 2 in [pool["num_threads"] for pool in threadpool_info()]
+    assert set(threads) == {1}
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -1,4 +1,4 @@
-"""The one-shot tuner: what it proposes, and what it refuses."""
+"""The one-shot tuner: what it proposes, what it refuses, and the files of its models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 import bbo_suite
 from bbo_strategies.one_shot import OneShot
 from bbo_strategies.one_shot.groups import ranked
-from bbo_strategies.one_shot.predictor import FAILED
+from bbo_strategies.one_shot.predictor import FAILED, FILE, load
+from bbo_strategies.one_shot.strategy import SHIPPED
 from bbo_strategies.one_shot.training import labels
 from bbo_suite import Enumeration, Level, Space, UserError
 from bbo_suite.core.versions import PinnedFile
@@ -124,3 +125,25 @@ def test_a_search_on_predictions_finds_the_best_of_a_large_space():
     assert np.array_equal(rows[0], np.full(8, 3))
     assert 10_000 <= sum(asked) <= 20_000
     assert (np.diff(score(rows)) >= 0).all() and (rows[:, 0] != 9).all()
+
+
+def test_a_model_that_ships_is_small_and_whole():
+    files = sorted(SHIPPED.glob("*.npz"))
+    assert [file.stem for file in files] == ["kernel"]
+    assert sum(file.stat().st_size for file in files) < 1_000_000
+    assert all(load(file.read_bytes(), file.name).places == 9 for file in files)
+
+
+@pytest.mark.parametrize("header", [{"places": 5}, {"places": -1}, {"features": ["x"]}, {"architecture": "eval"}])
+def test_a_header_that_does_not_fit_is_refused(model, tmp_path, header):
+    stored, arrays = FILE.load(model[0].read_bytes(), "m")
+    FILE.save(tmp_path / "m.npz", stored | header, arrays)
+    with pytest.raises(UserError, match="damaged"):
+        load((tmp_path / "m.npz").read_bytes(), "m")
+
+
+def test_weights_must_be_finite(model, tmp_path):
+    header, arrays = FILE.load(model[0].read_bytes(), "m")
+    FILE.save(tmp_path / "m.npz", header, arrays | {"1": np.full_like(arrays["1"], np.nan)})
+    with pytest.raises(UserError, match="damaged"):
+        load((tmp_path / "m.npz").read_bytes(), "m")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import jax
 import pytest
 
 import bbo_suite
@@ -52,12 +53,22 @@ def test_a_lowered_program_is_a_task() -> None:
 
 
 FIRST = {re.sub(r"(-[bsficl]\d+)+$", "", name): name for name in reversed(PROGRAMS)}
-"""Of programs that differ in their sizes alone, the first one: each takes a process and seconds."""
+"""Of programs that differ in their sizes alone, the first one."""
+MODE = re.compile("train|adagrad|infer|prefill|encode|decode")
+LOWERED = {(name.split("-")[0], MODE.search(name)[0]): name for name in PROGRAMS if name not in MODELS}
+"""One program of each model in each mode, since lowering takes a process and seconds."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in FIRST.values() if name not in MODELS])
-def test_every_program_lowers_and_can_be_fused(name: str) -> None:
+@pytest.mark.parametrize("name", FIRST.values())
+def test_the_shapes_of_every_program_fit(name: str) -> None:
+    function, arguments = PROGRAMS[name]()
+    assert jax.tree.leaves(jax.eval_shape(function, *arguments))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOWERED.values())
+def test_every_model_lowers_in_every_mode_and_can_be_fused(name: str) -> None:
     problem = bbo_suite.problem(f"fusion/{name}")
     assert len(problem.space) > 10
 

@@ -1,0 +1,57 @@
+"""Replays inlining decisions with clang, and says whether the object is as promised."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from bbo_suite import UserError
+
+from ..packages import zig
+from ..reading import explained
+
+NOTHING = "none:1:1: 'none' inlined into 'none' at callsite none:1:1;"
+"""A line for a file in which nothing is inlined."""
+
+
+def replaying(file: str) -> list[str]:
+    """Return the arguments by which clang inlines what a file says, and nothing else."""
+    options = [f"-cgscc-inline-replay={file}", "-cgscc-inline-replay-scope=Module"]
+    options.append("-cgscc-inline-replay-fallback=NeverInline")
+    return ["-Oz", "-gline-tables-only", *(word for option in options for word in ("-mllvm", option))]
+
+
+def replayed(module: str, lines: str, promised: float) -> str:
+    """Compile a module with zig's clang on its own and as the lines say, and return what that gives, in a few words.
+
+    Args:
+      module: as LLVM text, not optimised.
+      lines: what is inlined where.
+      promised: the bytes of code.
+    """
+    try:
+        program, caches = zig("replaying")
+    except UserError as error:
+        return f"not tried: {error}"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "module.ll").write_text(module)
+        Path(folder, "lines").write_text(f"{lines}\n")
+        sizes = []
+        for options in (["-Oz"], replaying("lines")):
+            command = [program, "clang", *options, "-w", "-c", "module.ll", "-o", "module.o"]
+            done = subprocess.run(command, cwd=folder, env=os.environ | caches, capture_output=True, text=True)
+            if done.returncode:
+                return f"clang fails: {(done.stderr.strip().splitlines() or [''])[0][:200]}"
+            sizes.append(_code_bytes(Path(folder, "module.o")))
+    same = "as promised" if sizes[1] == promised else f"not {promised:,.0f}"
+    return f"{sizes[0]:,} -> {sizes[1]:,} bytes with clang, {same}"
+
+
+def _code_bytes(file: Path) -> int:
+    import llvmlite.binding as llvm
+
+    with explained(file, "an object"):
+        sections = llvm.ObjectFileRef.from_path(str(file)).sections()
+        return sum(section.size() for section in sections if section.is_text())

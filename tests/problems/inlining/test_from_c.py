@@ -1,0 +1,74 @@
+"""Files of C and C++: names with lines, messages, and decisions that clang replays."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import bbo_suite
+from bbo_problems.programs_c import source
+from bbo_suite import Status, UserError, evaluate
+
+no_zig = pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed")
+pytestmark = [no_zig, pytest.mark.slow]  # CI installs it for its later stage
+
+
+def test_clang_replays_what_was_found():
+    problem = bbo_suite.problem(f"inlining:{source('queue')}")
+    assert "queue.c:" in problem.space.name(0)
+    rng = np.random.default_rng(0)
+    rows = np.vstack([problem.default_row()[None], problem.space.sample(3, rng)])
+    rows = np.vstack([rows, np.ones_like(rows[:1])])
+    for row, value in zip(rows, evaluate(problem, rows).values, strict=True):
+        assert problem.replayed(row, value) == f"984 -> {value:,.0f} bytes with clang, as promised"
+    assert problem.pasted_file == "queue.inlining" and "-cgscc-inline-replay=queue.inlining" in problem.usage()
+    assert "not 7" in problem.replayed(problem.default_row(), 7.0)
+
+
+def test_shipped_text_and_c_have_the_same_default():
+    shipped, ours = bbo_suite.problem("inlining/queue"), bbo_suite.problem(f"inlining:{source('queue')}")
+    costs = [evaluate(each, each.default_row()[None]).values[0] for each in (shipped, ours)]
+    assert costs[0] == costs[1]
+    assert shipped.pasted_file == "" and "for reading only" in shipped.usage()
+
+
+def test_a_mistake_in_c_is_one_sentence_with_its_line(tmp_path):
+    (tmp_path / "bad.c").write_text("int f(int x) { return x; }\nint g(int x) { return f(x) +; }\n")
+    with pytest.raises(UserError, match=r"bad\.c does not compile: bad\.c:2:\d+: error"):
+        bbo_suite.problem(f"inlining:{tmp_path / 'bad.c'}")
+
+
+CPP = """#include <stdexcept>
+static int half(int x) { if (x & 1) throw std::runtime_error("odd"); return x / 2; }
+struct Guard { int &at; explicit Guard(int &a) : at(a) {} ~Guard() { at++; } };
+int twice(int x) {
+  int ended = 0;
+  try { Guard guard(ended); return half(x) + half(x + 2); } catch (const std::exception &) { return ended; }
+}
+"""
+VARARGS = """#include <stdarg.h>
+static int sum(int n, ...) {
+  va_list l; va_start(l, n); int s = 0; while (n--) s += va_arg(l, int); va_end(l); return s;
+}
+int f(int x) { return sum(2, x, 3) + sum(1, x); }
+"""
+ASSEMBLY = """static int clear(int x) { __asm__ volatile("" : "+r"(x)); return x; }
+int f(int x) { return clear(x) + clear(2); }
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.cpp", CPP), ("v.c", VARARGS), ("s.c", ASSEMBLY)])
+def test_unusual_code_works(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    problem = bbo_suite.problem(f"inlining:{tmp_path / name}")
+    rows = np.array([np.minimum(value, problem.space.sizes - 1) for value in range(3)])
+    assert (evaluate(problem, rows, with_parts=True).status == Status.OK).all()
+    assert problem.paste(rows[2]) and "with clang" in problem.replayed(rows[2], 0.0)
+
+
+def test_two_files_are_one_module(tmp_path):
+    (tmp_path / "a.c").write_text("int leaf(int x) { return 3 * x ^ 5; }\n")
+    (tmp_path / "b.c").write_text("int leaf(int); int f(int x) { return leaf(x) + leaf(x + 1); }\n")
+    problem = bbo_suite.problem(f"inlining:{tmp_path / 'a.c'}+{tmp_path / 'b.c'}")
+    assert [problem.space.name(i) for i in range(2)] == ["f -> leaf, at b.c:1:38", "f -> leaf, at b.c:1:48"]
+    assert "for reading only" in problem.usage()

@@ -1,0 +1,21 @@
+"""A search on nearly exact parts finds in few compilations what takes others many."""
+
+import pytest
+
+import bbo_suite
+
+
+@pytest.mark.parametrize(
+    ("program", "evaluations", "bytes"), [("parser", 20, 1167), ("queue", 60, 826), ("lexer", 100, 720)]
+)
+def test_graybox_finds_what_annealing_needs_hundreds_for(program, evaluations, bytes):
+    problem = bbo_suite.problem(f"inlining/{program}")
+    batches = bbo_suite.search("graybox", problem, evaluations, seed=0)
+    assert min(batch.values.min() for batch in batches) <= bytes
+
+
+def test_runs_store_nearly_exact_parts_and_resume(tmp_path):
+    plan = {"budget": 12, "study": "nearly", "results": tmp_path}
+    first = bbo_suite.run("graybox", "inlining/queue", **plan)
+    again = bbo_suite.run("graybox", "inlining/queue", **plan)
+    assert first.runs().equals(again.runs())
