@@ -96,8 +96,10 @@ def shorten_types(app: object, what: str, name: str, thing: object, options: obj
 
 
 def link_results(app: Sphinx, name: str, source: list[str]) -> None:
-    """Let links to a README of the results folder lead to the copy that is built."""
+    """Let links to a README of the results folder, or of one study to another, lead to the copy that is built."""
     source[0] = re.sub(r"\]\(\.\./results/([\w/]*)README\.md", r"](generated/results/\1index.md", source[0])
+    if name.startswith("generated/results/"):
+        source[0] = re.sub(r"\]\(\.\./([\w/]+)/README\.md", r"](../\1/index.md", source[0])
 
 
 def setup(app: Sphinx) -> None:
