@@ -172,7 +172,8 @@ class Problem(Descriptions, ABC):
     def exact_parts(self) -> bool:
         """True if parts with equal keys always have equal costs; see `Decomposition.exact`."""
         structure = None if self.noisy else self.structure()
-        return not self.noisy and (structure is None or structure.parts is None or structure.parts.exact)
+        parts = structure.parts if structure else None
+        return not self.noisy and bool(getattr(parts, "exact", True))  # decompositions of plugins may not say it
 
     def combine(self, parts: Parts) -> NDArray[np.float64]:
         """Return the `(n,)` costs of candidates that follow from their parts: by default the sums."""
