@@ -31,6 +31,8 @@ Handler = Callable[[Any, Enter], Any]
 _SPARE_SECONDS = 5.0
 _FILE = 64 << 20
 """Largest file in bytes that a worker may write: its output must not fill the disk."""
+_SHARE = 4
+"""A worker that has this part of the memory it may use ends after an answer: compilers leak."""
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _NEW_PROCESSES, _NEW_USER = 0x20000000, 0x10000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -163,7 +165,8 @@ def _serve(connection: Connection) -> None:
         connection.send(("unfit", _message(error)))
         return
     connection.send(("ready",))
-    while True:
+    most = max(memory // _SHARE, 2 * _resident())
+    while _resident() <= most:
         request = connection.recv()
         os.lseek(1, 0, os.SEEK_SET)
         os.ftruncate(1, 0)  # drop what earlier candidates printed
@@ -183,6 +186,14 @@ def _message(error: Exception) -> str:
         return "out of memory"
     text = " ".join(str(error).split())
     return text if isinstance(error, ValueError | RuntimeError) and text else f"{type(error).__name__}: {text}"
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process has now; 0 where the system does not say it."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _limit(memory: int) -> None:

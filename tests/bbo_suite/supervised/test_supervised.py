@@ -140,6 +140,12 @@ def test_memory_is_bounded(make):
     assert [(answer.failure, answer.reason) for answer in answers] == [("raised", "out of memory"), ("", "")]
 
 
+def test_a_child_that_leaks_ends_before_it_has_no_memory_left(make):
+    workers = make(memory=1 << 30)
+    requests = [("eat", (60 << 20) + number) for number in range(30)]  # two times what it may have
+    assert [answer.value for answer in workers.map(requests)] == [size for _, size in requests]
+
+
 def test_memory_is_bounded_from_the_start(make):
     with pytest.raises(UserError, match="cannot start: out of memory"):
         make("supervised_targets:hungry", memory=1 << 30).map([1])
