@@ -19,3 +19,12 @@ def test_runs_store_nearly_exact_parts_and_resume(tmp_path):
     first = bbo_suite.run("graybox", "inlining/queue", **plan)
     again = bbo_suite.run("graybox", "inlining/queue", **plan)
     assert first.runs().equals(again.runs())
+
+
+def test_the_optimum_of_a_small_program_is_found_and_not_beaten():
+    problem = bbo_suite.problem("inlining/graph")
+    if problem.optimum is None:
+        pytest.skip("it is known for another llvmlite")
+    best = min(batch.values.min() for batch in bbo_suite.search("graybox", problem, 60, seed=0))
+    assert best == problem.optimum < bbo_suite.evaluate(problem, problem.default_row()[None]).values[0]
+    assert bbo_suite.problem("inlining/graph@data").optimum is None
