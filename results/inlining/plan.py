@@ -24,13 +24,16 @@ OURS = (
         "regex",
     ),
 )
-LUA = ("lbaselib", "ldebug", "ldo", "lgc", "liolib", "llex", "lmathlib", "lobject")
-STRATEGIES = ["random", "annealing", "local", "published:inlining-tuner", "graybox"]
+LUA = ("ldebug", "llex", "lobject", "lmathlib", "lbaselib", "ldo")
+STRATEGIES = ["graybox", "annealing", "published:inlining-tuner", "random"]
+
+
+def runs(problems: list[str], strategies: list[str], seeds: int, budget: int = 200) -> Plan:
+    """Return the plan of some problems."""
+    return Plan(problems, strategies, budgets=(budget,), seeds=seeds, batch=10, cutoffs=(20, 50, 100))
+
 
 PLANS = [
-    Plan([f"inlining/{name}" for name in OURS], STRATEGIES, budgets=(200,), seeds=3, batch=10, cutoffs=(20, 50, 100)),
-    Plan(
-        [f"inlining:lua/{name}.c" for name in LUA], STRATEGIES, budgets=(200,), seeds=1, batch=10, cutoffs=(20, 50, 100)
-    ),
-    Plan([f"inlining/{name}" for name in OURS], ["annealing"], budgets=(1_000,), seeds=1, batch=10),
+    runs([f"inlining/{name}" for name in OURS], STRATEGIES, 1),
+    runs([f"inlining:lua/{name}.c" for name in LUA], STRATEGIES[:3], 1),
 ]
