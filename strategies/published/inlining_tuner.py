@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Level, Task, option
 
-from .planned import Measured, Stepwise, lacking
+from .planned import Measured, Stepwise
 
 FEATURE = "inlined by default"
 """The feature of a parameter that says whether the compiler inlines the call on its own."""
@@ -35,7 +35,8 @@ class InliningTuner(Stepwise):
 
     Different here: the two starts take rounds in turn; if all flips together are not smaller than the best one alone,
     that one is made; where the budget ends in a round, its last candidate has the flips that have helped so far. It
-    ends when no flip helps, often before the budget is spent.
+    ends when no flip helps, often before the budget is spent. On tasks that are not about calls a flip sets the third
+    value, or the last if there are fewer, or turns back to the first.
 
     Not reproduced: the exhaustive search of pieces of the call graph that do not touch.
     """
@@ -45,18 +46,18 @@ class InliningTuner(Stepwise):
     options: InliningTunerOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: InliningTunerOptions) -> None:
-        names = task.structure.feature_names if task.structure else ()
-        if FEATURE not in names:
-            raise lacking(task, "inlining-tuner flips decisions about calls", f"the feature {FEATURE!r}")
-        assert task.structure
-        self._inlined = task.structure.features[:, names.index(FEATURE)] > 0
+        known = task.structure
+        self._inlined = np.zeros(len(task.space), bool)
+        self._of_calls = known is not None and FEATURE in known.feature_names
+        if known and self._of_calls:
+            self._inlined = known.features[:, known.feature_names.index(FEATURE)] > 0
         self._costs: dict[str, float] = {}
         super().__init__(task, budget, rng, options)
 
     def begin(self) -> NDArray:
         """Return the clean start."""
-        calls = np.minimum(_CALL, self.task.space.sizes - 1).astype(self.task.space.dtype)
-        return calls[None][: int(self.options.clean)]
+        calls = np.minimum(_CALL, self.task.space.sizes - 1).astype(self.task.space.dtype)[None]
+        return calls[self.task.space.allowed(calls)][: int(self.options.clean)]
 
     def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Remember the costs, too."""
@@ -90,11 +91,14 @@ class InliningTuner(Stepwise):
     def _flips(self, row: NDArray) -> NDArray:
         """Return the candidates with one decision turned round, for all that can be."""
         inlined = np.where(row == 0, self._inlined, row == _INLINE)
-        flipped = np.where(inlined, _CALL, _INLINE)
-        columns = np.flatnonzero(flipped < self.task.space.sizes)
+        flipped, sizes = np.where(inlined, _CALL, _INLINE), self.task.space.sizes
+        if not self._of_calls:
+            flipped = np.minimum(flipped, sizes - 1)
+            flipped = np.where(flipped == row, 0, flipped)
+        columns = np.flatnonzero((flipped != row) & (flipped < sizes))
         rows = np.repeat(row[None], len(columns), axis=0)
         rows[np.arange(len(columns)), columns] = flipped[columns]
-        return rows
+        return rows[self.task.space.allowed(rows)]
 
     def _affordable(self, flips: NDArray) -> int:
         """Return how many flips the budget allows, with one candidate left for those that help."""

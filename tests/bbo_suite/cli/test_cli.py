@@ -264,5 +264,5 @@ def test_demonstration_ends_with_a_table_and_a_figure(tmp_path):
     done = process(tmp_path, "BBO run")
     assert done.returncode == 0
     assert "fusion/resnet50" in done.stdout
-    assert (tmp_path / done.stdout.splitlines()[-6]).suffix == ".png"
+    assert (tmp_path / done.stdout.splitlines()[-7]).suffix == ".png"
     assert "next: python -m bbo_suite report" in done.stdout

@@ -226,8 +226,3 @@ def test_where_the_budget_ends_the_inlining_tuner_combines_what_has_helped(budge
     batches = list(play(searches, lambda rows: 20.0 - (rows == 1).sum(axis=1) + (rows == 2).sum(axis=1), 3))
     rows = np.concatenate([rows for rows, _ in batches])
     assert len(rows) == budget and (budget == 2 or (rows[-1] == 1).sum() == budget - 3)
-
-
-def test_the_inlining_tuner_says_what_it_needs():
-    with pytest.raises(bbo_suite.UserError, match="inlined by default"):
-        start(strategy("inlining-tuner"), Space(np.full(5, 3)), 10, structure=chain(Space(np.full(5, 3))))

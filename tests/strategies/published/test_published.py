@@ -24,7 +24,7 @@ def test_the_default_is_first_and_better_candidates_are_found(name):
     space = product(*(scale(f"s{i}", range(4)) for i in range(20)))
     default, strategy = np.full(20, 2), Registry().strategy(name)
     structure = dataclasses.replace(chain(space), parts=described(space))
-    searches = start(strategy, space, 400, structure=structure, default=default)
+    searches = start(strategy, space, 400, structure=structure, default=default, compiler=counted(space))
     batches = list(play(searches, uneven, 20))
     assert batches[0][0][0].tolist() == default.tolist()
     assert min(values.min() for _, values in batches) < 0.95 * batches[0][1][0]
