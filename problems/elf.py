@@ -96,7 +96,8 @@ def sizes(file: Path) -> Counter[str]:
         if section.flags & _LOADED and section.kind != _NOTE:
             found[section.name] += section.length
         elif section.kind == _SYMBOLS:
-            for name, length in functions(section.content, sections[section.linked].content):
+            names = sections[section.linked].content if section.linked < len(sections) else b""
+            for name, length in functions(section.content, names):
                 found[name.partition(".")[0]] += length
     return found
 
@@ -107,7 +108,7 @@ def functions(table: bytes, names: bytes) -> Iterator[tuple[str, int]]:
     Args:
       names: the table of names that belongs to it.
     """
-    symbols: NDArray = np.frombuffer(table, _SYMBOL)
+    symbols: NDArray = np.frombuffer(table, _SYMBOL, len(table) // _SYMBOL.itemsize)
     defined = symbols[(symbols["kind"] & 15 == _FUNCTION) & (symbols["section"] > 0)]
     _, first = np.unique(defined[["section", "start"]], return_index=True)  # an alias is no function of its own
     for symbol in defined[first]:

@@ -145,7 +145,7 @@ def sentences(judgement: Judgement) -> Iterator[str]:
     """Yield what each level saves: on the only problem, or over problems."""
     found = levels(judgement)
     references = [saving for saving in found if saving.level is Level.COSTS]
-    for level in (*Level,)[1:]:
+    for level in (Level.COMPILATION, Level.STRUCTURE, Level.PARTS):
         own = [saving for saving in found if saving.level is level]
         if len(own) == 1:
             yield _sentence(level, _on_one(own[0], references))

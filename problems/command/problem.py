@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import astuple, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -122,7 +123,7 @@ class CommandProblem(LiveProblem):
             rest = rest[each.parameter.length :]
         return found
 
-    @property
+    @cached_property
     def statistics(self) -> list[str]:  # type: ignore[override]
         """The sections and the largest functions of what the default builds, whose bytes compiling tells."""
         return [] if self.build.goal == "size" else self.query((FACTS,)).get("statistics", [])

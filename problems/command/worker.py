@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +128,10 @@ class Bench:
         try:
             found = elf.sizes(self._kept(values).folder / _OUT)
         except Failed:
-            return [math.nan] * len(self._names())
-        return [float(found[name]) for name in self._names()]
+            return [math.nan] * len(self._names)
+        return [float(found[name]) for name in self._names]
 
+    @cached_property
     def _names(self) -> list[str]:
         """Return the names of the statistics: the default's sections and its largest functions."""
         if not self._reference.code or not (file := self._reference.folder / _OUT).is_file():
@@ -306,7 +308,7 @@ class Bench:
         facts: dict[str, Any] = {"build": self._build_took, "output": sum(map(len, self._wanted))}
         if self._build.goal == "size":
             return facts | {"cost": self._size(self._reference)}
-        facts["statistics"] = self._names()
+        facts["statistics"] = self._names
         wall = sum(limit - _SPARE for limit in self._run_limits) / _SLOWEST
         assert self._ratios
         noise, cost = self._ratios.noise, self._ratios.cost
