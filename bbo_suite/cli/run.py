@@ -260,6 +260,7 @@ def _run_plan(options: StudyOptions, cluster: str | None) -> None:
 
 def _conclude(study: StudyPlan, options: StudyOptions) -> None:
     """Print the headlines of the report, which cover all runs of the study, and the commands that come next."""
+    from ..forecast import LEAST
     from ..report import headlines
     from .tables import wide_console
 
@@ -271,7 +272,8 @@ def _conclude(study: StudyPlan, options: StudyOptions) -> None:
     print(f"next: {_command('report', study)}  (figures and tests on one page)")
     plugins = "".join(f" --plugin {shlex.quote(str(path))}" for path in options.plugin or ())
     print(f"      {_command('best', study)}{plugins}  (what was found, measured again)")
-    print(f"      {_command('forecast', study)}  (what more evaluations would bring)")
+    if study.budget >= LEAST:
+        print(f"      {_command('forecast', study)}  (what more evaluations would bring)")
 
 
 def _command(name: str, study: StudyPlan) -> str:
