@@ -26,9 +26,12 @@ _LEAST_READINGS = 3000
 """Also where decisions are few: an improvement may need several changes at once, and shorter searches miss it."""
 _MOST_COPIES = 4000
 _MOST_READINGS = 100_000
+_LONG, _SHORT_READINGS = 5, 10_000
+"""Where layouts are decided, how many searches of a batch are long after the first one, and how many parts the others
+read. On fusion alone, short ones lost 5 % of the gain, so all are long there."""
 _PASSES, _FIRST_PASSES = 20, 100
-"""Moves of a search that compile the whole program, as one takes as long as a hundred others. The other searches of a
-batch start from the end of the first one, which makes more of them."""
+"""Moves of a long search that compile the whole program, as one takes as long as a hundred others. The other searches
+of a batch start from the end of the first one, which makes more of them."""
 _CAUTION = 2.0
 _SAFE, _RISKY = 0.03, 0.3
 _PENALTY = 10.0
@@ -62,6 +65,8 @@ class PartSearch:
         self._random, self._scale = rng.integers(2**63, size=1, dtype=np.uint64), np.zeros(3)
         self._cursor = self._followed()
         self._proposals = proposals(space, structure, self._cursor.whole)
+        readings = min(options.sweeps * (self._proposals.sizes - 1).sum(), _MOST_READINGS)
+        self._readings = max(_LEAST_READINGS, int(readings))
         self._part_costs = PartCosts(self._parts, families(self._cursor), options, rng)
         width, places = self._cursor.width, self._cursor.places
         self._new = np.empty(places, np.uint64), np.empty(places, np.int64), np.empty((places, width))
@@ -83,8 +88,8 @@ class PartSearch:
     def ask(self, n: int) -> NDArray:
         """Return at most 20 candidates: first the default, then the ends of searches.
 
-        The first search of a batch avoids what is unsure, and starts with what is better in the last batch; the others
-        start from its end.
+        The first search of a batch avoids what is unsure, and starts with what is better in the last batch; some long
+        ones start from its end. A short one starts from the end of a long one, and with what is better in another.
         """
         penalty = _PENALTY * self._cost if np.isfinite(self._cost) else 1.0
         posterior = self._part_costs.posterior(penalty)
@@ -93,34 +98,61 @@ class PartSearch:
             return self._best[None].astype(self._space.dtype)
         n = min(n, BATCH)
         cautious = Acquisition(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0)
-        start = self._end(self._best, self._copies(), posterior, cautious, _FIRST_PASSES)
-        none, ends = np.zeros((0, 2), np.int64), [self._fresh(start, posterior)]
+        ends = [self._end(self._best, self._others, posterior, cautious, 1.0, _FIRST_PASSES)]
+        fresh = [self._fresh(ends[0], posterior)]
+        explorers = round((_EXPLORERS if self._apart else 1.0) * self._options.explore * n)
         for place in range(1, n):
-            explores = place >= n - round((_EXPLORERS if self._apart else 1.0) * self._options.explore * n)
-            risk, exploitation_penalty = (1.0, _EXPLOITATION_PENALTY) if explores and self._apart else (_RISKY, 1.0)
-            self._draw += 1
-            spread = self._spread if self._options.draws else 0.0
-            acquisition = Acquisition(-float(explores), spread, risk, self._draw, penalty, exploitation_penalty)
-            end = self._end(start, none, posterior, acquisition, _PASSES)
-            ends.append(self._fresh(end, posterior))
+            ends.append(self._next_end(ends, posterior, self._acquisition(place >= n - explorers, penalty)))
+            fresh.append(self._fresh(ends[-1], posterior))
         self._part_costs.grow(posterior)
-        return np.array(ends, self._space.dtype)
+        return np.array(fresh, self._space.dtype)
 
-    def _copies(self) -> NDArray[np.int64]:
-        """Return which parameters of which candidate of the last batch may improve the best one."""
-        copies = np.argwhere(self._others != self._best)
-        chosen = self._rng.permutation(len(copies))[:_MOST_COPIES]
+    def _acquisition(self, explores: bool, penalty: float) -> Acquisition:
+        """Return what the next search of a batch prefers."""
+        risk, exploitation_penalty = (1.0, _EXPLOITATION_PENALTY) if explores and self._apart else (_RISKY, 1.0)
+        self._draw += 1
+        spread = self._spread if self._options.draws else 0.0
+        return Acquisition(-float(explores), spread, risk, self._draw, penalty, exploitation_penalty)
+
+    def _next_end(
+        self, ends: list[NDArray[np.int64]], posterior: Posterior, acquisition: Acquisition
+    ) -> NDArray[np.int64]:
+        """Return the end of a long search from a batch's first end, or of a short one from those of two long ones."""
+        is_long = len(ends) <= _LONG or not self._cursor.whole
+        share = 1.0 if is_long else min(1.0, _SHORT_READINGS / self._readings)
+        start, others = ends[0], self._others[:0]
+        if share < 1.0:
+            one, other = 1 + self._rng.choice(_LONG, 2, replace=False)
+            start, others = ends[one], ends[other][None]
+        return self._end(start, others, posterior, acquisition, share, int(share * _PASSES))
+
+    def _copies(self, start: NDArray, others: NDArray, most: int) -> NDArray[np.int64]:
+        """Return which parameters of which of `(k, d)` other candidates may improve a start, at most so many."""
+        copies = np.argwhere(others != start)
+        chosen = self._rng.permutation(len(copies))[:most]
         return np.ascontiguousarray(copies[chosen])
 
     def _end(
-        self, start: NDArray, copies: NDArray, posterior: Posterior, acquisition: Acquisition, passes: int
+        self,
+        start: NDArray,
+        others: NDArray,
+        posterior: Posterior,
+        acquisition: Acquisition,
+        share: float,
+        passes: int,
     ) -> NDArray[np.int64]:
-        """Return the end of a search; after one that draws but finds no new parts, the next draws are wider."""
+        """Return the end of a search; after one that draws but finds no new parts, the next draws are wider.
+
+        Args:
+          start, others: its start, and `(k, d)` candidates of which it takes what is better.
+          share: how long it is, of the longest.
+          passes: moves that compile the whole program, at most.
+        """
         cursor, workspace, options = self._cursor, self._workspace, self._options
-        readings = min(options.sweeps * (self._proposals.sizes - 1).sum(), _MOST_READINGS)
+        copies = self._copies(start, others, int(share * _MOST_COPIES))
         anneal(
-            *(cursor.change, cursor.key, cursor.describe, cursor.handle, start, self._others, copies),
-            *(max(_LEAST_READINGS, int(readings)), passes, options.heat),
+            *(cursor.change, cursor.key, cursor.describe, cursor.handle, start, others, copies),
+            *(int(share * self._readings), passes, options.heat),
             *(self._proposals, posterior, acquisition, workspace),
         )
         new = self._remember(posterior)

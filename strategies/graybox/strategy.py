@@ -31,7 +31,8 @@ class GrayBox(Strategy):
     remembered, and a regressor, chosen by cross-validated score, predicts the log cost of the others from their
     features. Each candidate is the end of a simulated annealing of thousands of steps on these costs, from the best
     candidate so far, under predictions that are drawn anew (Thompson sampling, Russo et al. 2018). A step changes one
-    parameter, or sets those that decide one node, those with equal features, or a range of them, to one value.
+    parameter, or sets those that decide one node, those with equal features, or a range of them, to one value. Where
+    layouts are decided, most of a batch are short searches that start between the ends of long ones.
 
     Where each part depends on one parameter or on two (`PairDecomposition`), the search is another: see `PairSearch`.
 
