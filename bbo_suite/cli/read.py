@@ -310,14 +310,14 @@ def report(
     With --compare: print for each strategy whether it is better or worse than in the other study, or undecided. The
     exit code is 1 if one is worse.
     """
-    from ..report import write
+    from ..report import outlooks, write
     from .tables import reserved
 
     verdicts: list[str] = []
     with reserved(True):  # problems may print
         path = write(study, results, out, compare, plugin or (), verdicts)
-    for verdict in verdicts:
-        print(verdict)
+    for sentence in (*verdicts, *outlooks(study, results)):
+        print(sentence)
     print(path)
     raise typer.Exit(1 if verdicts and verdicts[0].endswith(": worse") else 0)
 
