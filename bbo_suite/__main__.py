@@ -19,7 +19,7 @@ from .files.names import without_controls
 def start() -> None:
     """Run the command line as a program: the process that makes runs is watched by another."""
     _open_closed_streams()
-    if sys.argv[1:2] == ["run"]:
+    if sys.argv[1:2] in (["run"], ["score"]):
         from .runs.guard import watched
 
         watched(main)

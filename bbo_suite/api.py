@@ -12,6 +12,7 @@ from .core.arguments import typed
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError
+from .forecast import price_of
 from .registry import Registry, Resolved, resolve
 from .runs.runner import Display, run_study
 from .runs.study_plan import StudyPlan, chosen_options, default_name
@@ -49,6 +50,7 @@ def run(
     keep_all: bool = False,
     workers: int = 1,
     max_seconds: float | None = None,
+    until: str | None = None,
     cluster: str | None = None,
     quiet: bool | None = None,
 ) -> Study:
@@ -67,6 +69,7 @@ def run(
       study: the name of the folder in `results` (default: derived from the settings).
       workers: processes for each run whose problem has a live compiler; no result depends on it.
       max_seconds: the time limit of a run, in addition to the budget: its evaluations and its strategy together.
+      until: ends a run once more evaluations are expected to gain less than this price: `0.1%/100`, or `worth-it`.
       jobs: the number of parallel runs, one process each (default: the number of cores; 1 if costs are
         times, which other runs change).
       cluster: the address of a Dask scheduler whose workers execute the runs; they must see `results`.
@@ -84,8 +87,9 @@ def run(
     given = resolve(strategies, problems, plugins)
     chosen = chosen_options(given.registry, given.strategies, option_texts or {}, _by_id(given, options or {}))
     name = default_name(given.strategies, given.problems, chosen, budget, batch, seed) if study is None else study
+    price = None if until is None else price_of(until)
     where, what = Path(results).absolute(), (given.registry, given.problems, chosen)
-    plan = StudyPlan(name, where, *what, repeats, seed, budget, batch, keep_all, workers, max_seconds)
+    plan = StudyPlan(name, where, *what, repeats, seed, budget, batch, keep_all, workers, max_seconds, until=price)
     runs = len(given.strategies) * len(given.problems) * repeats
     if cluster is not None or (jobs != 1 and runs > 1):
         given.registry.objects.pickled()  # so that an error is raised now, not during the study

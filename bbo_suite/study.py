@@ -102,7 +102,7 @@ class Study(Sequence[dict[str, Any]]):
           seconds, evaluation_seconds: of the strategy itself, and of the evaluations.
           remeasured: the speedup of the best candidate, measured again after the search; nan if it was not.
           optimum: the lowest cost that is possible; nan if it is not known.
-          status: why the run ended: budget, covered or time; else unfinished, or failed if an error stopped it.
+          status: why the run ended: budget, covered, time or price; else unfinished, or failed if an error stopped it.
           unit, fingerprint: of the problem.
           options: those of the strategy, as JSON.
           digest: of the run's identity and of the candidates, values and statuses of its rows: equal runs have equal

@@ -7,6 +7,7 @@ from . import tune
 from . import watch
 from . import plotting
 from . import read
+from . import score
 from . import forecast
 from . import listing
 from . import exchange

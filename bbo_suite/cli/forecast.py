@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,13 +45,16 @@ def forecast(
 
 def _forecasts(runs: Sequence[RunResult], at: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield for each problem and strategy the median forecast of its runs."""
+    from ..forecast import Curve, published
+
     groups: dict[tuple[str, str], list[RunResult]] = {}
     for run in runs:
         groups.setdefault((run.problem, run.strategy), []).append(run)
     for (problem, strategy), own in groups.items():
         evaluations = min(run.evaluations for run in own)
         try:
-            made = [_median(own, evaluations, target) for target in at or [f * evaluations for f in _FACTORS]]
+            curves, targets = [Curve.of(run) for run in own], at or [f * evaluations for f in _FACTORS]
+            made = [published().middle(curves, target) for target in targets]
         except UserError as error:
             leave_out(f"{strategy} on {problem}: {error}")
             continue
@@ -62,26 +63,10 @@ def _forecasts(runs: Sequence[RunResult], at: Sequence[int]) -> Iterator[dict[st
         yield facts | {"evaluations": evaluations, "gain": gain, "forecasts": made}
 
 
-def _median(runs: Sequence[RunResult], evaluations: int, target: int) -> Forecast:
-    from ..forecast import Forecast, Forecaster
-
-    forecaster, made = Forecaster(), list[tuple[float, float, float]]()
-    for run in runs:
-        if "parameters" not in run.head:
-            raise UserError("its run.json does not say how many parameters the problem has")
-        found = forecaster.forecast(partial(_gain, run), evaluations, int(run.head["parameters"]), target)
-        most = run.head["default"] / run.head["optimum"] - 1 if run.head.get("optimum") else math.inf
-        made.append((min(found.low, most), min(found.median, most), min(found.high, most)))
-    return Forecast(target, *map(median, zip(*made, strict=True)))
-
-
-def _gain(run: RunResult, evaluations: float) -> float:
-    return run.speedup(int(evaluations)) - 1
-
-
 def _print(rows: Sequence[Mapping[str, Any]]) -> None:
     from rich.table import Table
 
+    from ..forecast import percent
     from .tables import wide_console
 
     table = Table(caption="gain: default / best - 1, the median of the runs; in brackets 80 % intervals")
@@ -92,14 +77,12 @@ def _print(rows: Sequence[Mapping[str, Any]]) -> None:
         table.add_column(f"after {same.pop():,}" if len(same) == 1 else f"after {_FACTORS[place]} times as many")
     for row in rows:
         cells = (_cell(each) for each in row["forecasts"])
-        table.add_row(row["problem"], row["strategy"], f"{row['evaluations']:,}", _percent(row["gain"]), *cells)
+        table.add_row(row["problem"], row["strategy"], f"{row['evaluations']:,}", percent(row["gain"]), *cells)
     wide_console().print(table)
     print("forecasts are for these runs going on; a strategy that plans by its budget may do more with a larger one")
 
 
 def _cell(made: Forecast) -> str:
-    return f"{_percent(made.median)} ({_percent(made.low)} to {_percent(made.high)})"
+    from ..forecast import percent
 
-
-def _percent(gain: float) -> str:
-    return f"{100 * gain:.2g} %" if gain < 1 else f"{100 * gain:,.0f} %"
+    return f"{percent(made.median)} ({percent(made.low)} to {percent(made.high)})"

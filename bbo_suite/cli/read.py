@@ -186,7 +186,7 @@ def _many(count: int, word: str) -> str:
 
 @app.command()
 def validate(
-    study: StudyName,
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study, or a score file.")],
     results: Results = Path("results"),
     sample: Annotated[int, count_option("Rows per run to propose and evaluate again.")] = 100,
     digests: Annotated[
@@ -201,12 +201,45 @@ def validate(
 
     With --digests: compare the runs with those of a published study. Runs that only one of the two has, or that are
     not complete, are listed. The exit code is 1 if a run differs or is damaged, or if no run can be compared.
+
+    Of a score file, NAME-runs.csv, one run of each task is made again, with the source NAME.py beside it.
     """
-    if digests is None:
+    if study.endswith(".csv"):
+        holds = _score(Path(study), plugin, as_json)
+    elif digests is None:
         holds = _check(study, results, sample, plugin, quiet, as_json)
     else:
         holds = _same(study, results, digests, quiet, as_json)
     raise typer.Exit(0 if holds else 1)
+
+
+def _score(file: Path, plugin: list[Path] | None, as_json: bool) -> bool:
+    """Make a share of the runs in a score file again."""
+    from ..board import score_file
+    from ..board.reference import reference_list
+    from ..registry import Registry
+    from .tables import reserved
+
+    listed = reference_list()
+    runs = score_file.read(file, listed)
+    beside = file.with_name(file.name.removesuffix(score_file.END) + ".py")
+    sources = tuple(plugin or ([beside] if runs["code"].iloc[0] else []))
+    found = score_file.made_again(file, runs, Registry(sources), listed)
+    different = again = 0
+    while True:
+        with reserved(True):  # strategies may print
+            run = next(found, None)
+        if run is None:
+            break
+        again, different = again + 1, different + (not run[1])
+        if as_json:
+            print(json_line({"run": run[0], "equal": run[1]}))
+        elif not run[1]:
+            print(f"FAIL {run[0]}: made again, it is another run")
+    if not as_json:
+        result = f"{different} differ" if different else "all are the same"
+        print(f"{again} of {len(runs)} runs made again: {result}")
+    return not different
 
 
 def _same(study: str, results: Path, digests: Path, quiet: bool, as_json: bool) -> bool:
@@ -310,14 +343,14 @@ def report(
     With --compare: print for each strategy whether it is better or worse than in the other study, or undecided. The
     exit code is 1 if one is worse.
     """
-    from ..report import write
+    from ..report import outlooks, write
     from .tables import reserved
 
     verdicts: list[str] = []
     with reserved(True):  # problems may print
         path = write(study, results, out, compare, plugin or (), verdicts)
-    for verdict in verdicts:
-        print(verdict)
+    for sentence in (*verdicts, *outlooks(study, results)):
+        print(sentence)
     print(path)
     raise typer.Exit(1 if verdicts and verdicts[0].endswith(": worse") else 0)
 

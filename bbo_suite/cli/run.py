@@ -69,6 +69,13 @@ class StudyOptions:
     max_seconds: Annotated[
         float | None, seconds_option("Time limit of a run, such as 90 (seconds), 10m or 1h, in addition to the budget.")
     ] = None
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRICE",
+            help="End a run once more evaluations are expected to gain less: 0.1%/100, or worth-it for 0.1%/1000.",
+        ),
+    ] = None
     only: Annotated[
         str | None,
         typer.Option(metavar="K/N", help="Run only the K-th of N shares of the runs; shares may run at the same time."),
@@ -111,6 +118,7 @@ class StudyOptions:
         Raises:
           UserError: an option is wrong.
         """
+        from ..forecast import price_of
         from ..registry import Registry
         from ..runs.study_plan import StudyPlan, chosen_options, default_name
 
@@ -130,7 +138,8 @@ class StudyOptions:
         few = self.strategy or self.problem or self.plugin
         repeats = (1 if few else 3) if self.repeats is None else self.repeats
         numbers = (repeats, self.seed, self.budget, self.batch, self.all_configs, self.workers, self.max_seconds)
-        return StudyPlan(name, self.results, registry, problems, chosen, *numbers, _share(self.only))
+        until = None if self.until is None else price_of(self.until)
+        return StudyPlan(name, self.results, registry, problems, chosen, *numbers, _share(self.only), until=until)
 
     def to_studies(self) -> PlannedStudies:
         """Return the studies of the plan's file.

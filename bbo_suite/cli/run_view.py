@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import math
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from ..store.folders import ERROR, REMEASURED, ROWS, STOPPED
 from ..store.identity import IMPORTED, complete, stored_head
 from ..store.plan import RunName
 from ..store.rows import COLUMNS, PIECE
+
+if TYPE_CHECKING:
+    from ..forecast import Curve
 
 SILENT_SECONDS = 60.0
 """A run without new rows for this long is called silent: its batch is slow, or its process has died."""
@@ -47,7 +51,7 @@ class RunView:
     def __init__(self, path: Path, name: RunName, budget: int, default: float | None = None) -> None:
         self.path, self.name, self.budget, self.default = path, name, budget, default
         self.ended = self.failed = self.stopped = False
-        self.pairs = 0
+        self.pairs, self._parameters, self._candidates, self._optimum = 0, 0, math.inf, 0.0
         self._tail = Tail(path / ROWS)
         self._seen: tuple[int, int] | None = None
         self._grew = self._first = -math.inf
@@ -61,6 +65,18 @@ class RunView:
     def best(self) -> float:
         """The lowest value so far; inf before there is one."""
         return self._tail.best
+
+    @property
+    def curve(self) -> Curve | None:
+        """What a forecast needs; None before the run has begun, or if it was made by an older version."""
+        from ..forecast import Curve
+
+        if not (self.default and self._parameters and self.evaluations):
+            return None
+        steps, default = self._tail.steps, self.default
+        gain = lambda n: max((default / cost - 1 for at, cost in steps if at <= n and cost > 0), default=-1.0)  # noqa: E731
+        known = self._parameters, default / self._optimum - 1 if self._optimum else math.inf, self._candidates
+        return Curve(gain, self.evaluations, *known, self.ended and self.evaluations < self.budget)
 
     @property
     def pace(self) -> float | None:
@@ -129,6 +145,8 @@ class RunView:
             head = head_of(self.path)
             self.default, self.budget = head.get("default"), head.get("budget", self.budget)
             self._tail.keeps_improvements = IMPORTED not in head
+            self._parameters, self._candidates = head.get("parameters", 0), head.get("candidates", math.inf)
+            self._optimum = head.get("optimum") or 0.0
 
     def _read(self, size: int) -> None:
         self._tail.read(size)
@@ -150,6 +168,7 @@ class Tail:
     Attributes:
       evaluations: their number.
       best: the lowest value; inf before there is one.
+      steps: the evaluations at which it became lower, and the values.
       seconds: the approximate total time of all evaluations, including the strategy's share.
       offset: bytes that have been read.
       keeps_improvements: True if each improvement holds its candidate, so that other rows need not be parsed.
@@ -161,6 +180,7 @@ class Tail:
 
     def _start_again(self) -> None:
         self.evaluations, self.best, self.seconds, self.offset = 0, math.inf, 0.0, 0
+        self.steps: list[tuple[int, float]] = []
 
     def read(self, size: int) -> None:
         """Read what was added to a log that is `size` bytes long now; all of it if it was cut.
@@ -183,12 +203,15 @@ class Tail:
         added = data.count(b"\n") - (self.offset == 0 and bool(data))  # one is the header's
         self.evaluations += added
         self.offset += len(data)
-        self.best = min(self.best, best_value(data, self.keeps_improvements))
+        for evaluation, value in candidates(data, self.keeps_improvements):
+            if value < self.best:
+                self.best = value
+                self.steps.append((evaluation, value))
         self.seconds += added * mean_seconds(data)
 
 
-def best_value(data: bytes, keeps_improvements: bool = True) -> float:
-    """Return the lowest value in some complete lines.
+def candidates(data: bytes, keeps_improvements: bool = True) -> Iterator[tuple[int, float]]:
+    """Yield the evaluations and values of some complete lines, of those at least that may be improvements.
 
     Args:
       keeps_improvements: True if each improvement holds its candidate; then only lines with a candidate are parsed.
@@ -197,7 +220,7 @@ def best_value(data: bytes, keeps_improvements: bool = True) -> float:
     starts, ends = _lines(text)
     # without candidate and reason a line ends in three commas and the eight digits of its checksum
     bare = (text[np.maximum(ends[:, None] - (9, 10, 11), 0)] == _COMMA).all(axis=1) & keeps_improvements
-    return min((_value(data[start : start + _FIELDS]) for start in starts[~bare].tolist()), default=math.inf)
+    yield from (_value(data[start : start + _FIELDS]) for start in starts[~bare].tolist())
 
 
 def mean_seconds(data: bytes) -> float:
@@ -215,12 +238,13 @@ def _lines(text: NDArray[np.uint8]) -> tuple[NDArray, NDArray]:
     return np.append(0, ends + 1)[:-1], ends
 
 
-def _value(line: bytes) -> float:
-    """Return the cost on a line; inf for the header and for damage, which the run itself will refuse."""
+def _value(line: bytes) -> tuple[int, float]:
+    """Return the evaluation and the cost on a line; inf for the header and for damage, which the run will refuse."""
     try:
-        return float(line.split(b",", _VALUE + 1)[_VALUE])
+        fields = line.split(b",", _VALUE + 1)
+        return int(fields[0]), float(fields[_VALUE])
     except (ValueError, IndexError):
-        return math.inf
+        return 0, math.inf
 
 
 def _seconds(line: bytes) -> float:

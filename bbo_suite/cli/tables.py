@@ -68,12 +68,14 @@ def summary_table(summaries: Sequence[dict[str, Any]]) -> None:
         caption += f"; of noisy problems the median of {ROUNDS} pairs with the default, measured after the search"
     if any(s["ended"] == "covered" for s in summaries):
         caption += "; covered: no candidate was left to try"
+    if any(s["ended"] == "price" for s in summaries):
+        caption += "; enough: more are not expected to be worth their price"
     console.print(fitting_table([_cells(summary, name) for summary in summaries], _SPARE, console.width, caption))
 
 
 def _cells(s: dict[str, Any], ratio: str) -> dict[str, str]:
     counts = {key: "-" if s[key] is None else f"{s[key]:,}" for key in ("evaluations", "unique", "failed")}
-    counts["evaluations"] += " covered" if s["ended"] == "covered" else ""
+    counts["evaluations"] += {"covered": " covered", "price": " enough"}.get(s["ended"], "")
     return {
         **{
             "problem": s["problem"],

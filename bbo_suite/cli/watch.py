@@ -227,7 +227,18 @@ def screen(view: StudyView) -> RenderableType:
         _best(runs),
         "best over all seeds so far: cost of the default / best cost; higher is better",
         *_lines(runs),
+        *_outlooks(view),
     )
+
+
+def _outlooks(view: StudyView) -> Iterator[str]:
+    """Yield what more evaluations would bring, once a study is over."""
+    if view.over:
+        from ..forecast import published
+
+        begun = ((run.name, run.curve) for run in view.runs if not run.failed)
+        known = ((name.problem, name.strategy, curve) for name, curve in begun if curve)
+        yield from map(escape, published().outlooks(known))
 
 
 def _planned(run: RunView) -> int:
@@ -272,7 +283,18 @@ def _doing(run: RunView) -> str:
         return f"{best}no new rows for {duration(run.silence)}"
     if run.pairs:
         return f"{best}{run.pairs:,} pairs measured again"
-    return f"{best}{duration(None if run.pace is None else run.pace * (run.budget - run.evaluations))} left"
+    left = f"{best}{duration(None if run.pace is None else run.pace * (run.budget - run.evaluations))} left"
+    return ", ".join(filter(None, (left, _whole(run))))
+
+
+def _whole(run: RunView) -> str:
+    """Return what the rest of a run is expected to bring; nothing if it is too short for a forecast."""
+    from ..forecast import FARTHEST, LEAST, published, would_reach
+
+    curve = run.curve if run.evaluations >= LEAST else None
+    if curve is None or not run.evaluations < run.budget < min(curve.candidates, FARTHEST * run.evaluations + 1):
+        return ""
+    return would_reach([published().middle([curve], run.budget)])
 
 
 @app.command()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import figures
+from .. import figures, forecast
 from ..errors import UserError, leave_out
 from ..files.writing import disk_errors, replacing
 from ..registry import Registry
@@ -23,7 +23,7 @@ from .page import Page, html
 from .study_data import StudyData, read_study
 from .table import Table
 
-__all__ = ["headlines", "judge", "page", "read_study", "write"]
+__all__ = ["headlines", "judge", "outlooks", "page", "read_study", "write"]
 
 
 def write(
@@ -62,8 +62,14 @@ def write(
 
 
 def headlines(study: str, results: Path) -> list[str]:
-    """Return the first sentence of a study's report, or two if it compares two kinds of strategies."""
-    return answer.headlines(judge(read_study(study, results, with_rows=False).runs, np.random.default_rng(0)))
+    """Return the first sentence of a study's report, or two for two kinds of strategies; and what more would bring."""
+    runs = read_study(study, results, with_rows=False).runs
+    return [*answer.headlines(judge(runs, np.random.default_rng(0))), *forecast.of_results(runs)]
+
+
+def outlooks(study: str, results: Path) -> list[str]:
+    """Return what more evaluations would bring, for a few problems of a study."""
+    return forecast.of_results(read_study(study, results, with_rows=False).runs)
 
 
 def _other(name: str, results: Path) -> StudyData:
@@ -98,13 +104,18 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         summary=answer.summary(study.runs),
         findings=found,
         lead=_lead(study, found) if judgement.problems else None,
-        answers=[*answer.sentences(judgement), *([] if study.only_results else targets.sentences(judgement))],
+        answers=[*answer.sentences(judgement), *([] if study.only_results else _by_evaluations(study, judgement))],
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
         tables=[each.naming(scores.ratio) for each in _filled(tables)],
         pictures=pictures(rows, study.only_results) if judgement.problems else [],
         provenance=_filled(_provenance(study, judgement)),
     )
+
+
+def _by_evaluations(study: StudyData, judgement: Judgement) -> Iterator[str]:
+    yield from targets.sentences(judgement)
+    yield from forecast.of_results(study.runs)
 
 
 def _rankings(judgement: Judgement, rng: np.random.Generator) -> Iterator[Table]:

@@ -97,6 +97,11 @@ def budgets(scores: Scores) -> Iterator[Limit]:
     if timed:
         text = "Some runs ended at their time limit: how far they got depends on the machine."
         yield Limit("time limit", tuple(together(map(_name, timed))), text)
+    if enough := [run for run in scores.runs if run.ended == "price"]:
+        text = (
+            "Some runs ended because more was not expected to be worth its price: what their budget gains is unknown."
+        )
+        yield Limit("price", tuple(together(map(_name, enough))), text)
 
 
 def _cut(scores: Scores) -> Iterator[Limit]:

@@ -1,6 +1,6 @@
 """A process that watches the one that makes the runs: if a strategy or native code ends that, one run has failed.
 
-Only the command `run` is watched, and only on Linux, where a process can be made to end with its parent.
+Only the commands `run` and `score` are watched, and only on Linux, where a process can be made to end with its parent.
 """
 
 from __future__ import annotations

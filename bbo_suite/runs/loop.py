@@ -18,6 +18,7 @@ from ..core.problem import SAME_CODE, Evaluations, Problem, Status
 from ..core.strategy import Strategy
 from ..core.task import Strategies
 from ..errors import UserError, error_boundary
+from ..forecast import Curve, Worth
 from ..loop import search
 from ..parts.parts import Parts, concatenated
 from ..store.diagnostics import Diagnostics
@@ -42,6 +43,7 @@ def run_loop(
     keep_all: bool = False,
     max_seconds: float | None = None,
     strategies: Strategies | None = None,
+    price: float | None = None,
 ) -> bool:
     """Spend the rest of the run's budget and return whether the run is complete.
 
@@ -55,17 +57,19 @@ def run_loop(
       max_seconds: ends the run after the batch in which the sum of its seconds exceeds this; a longer limit, or none,
         continues such a run.
       strategies: for a strategy that runs others; None for those that are installed.
+      price: ends the run once more evaluations are expected to gain less than this each (see `forecast`); a lower one,
+        or none, continues such a run.
 
     Raises:
       UserError: the strategy or the problem breaks its contract, or the stored rows belong to another run.
     """
     limit = math.inf if max_seconds is None else max_seconds
-    if folder.has_time(limit):
+    if folder.has_time(limit) or folder.is_worth_more(price or 0.0):
         folder.reopen()
     if folder.ended and (not problem.noisy or is_remeasured(folder.path)):
         return True
     try:
-        return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies)
+        return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies, price)
     except UserError as error:
         with suppress(UserError):  # on a full disk this fails too
             folder.note(error.__cause__ or error)
@@ -81,6 +85,7 @@ def _loop(
     keep_all: bool,
     max_seconds: float,
     registry: Strategies | None,
+    price: float | None,
 ) -> bool:
     """Return True if the run is complete, False if it was stopped."""
     if stopped():
@@ -90,6 +95,7 @@ def _loop(
     diagnostics = Diagnostics(folder.path, owner)
     with error_boundary(owner, "its constructor"):
         options = strategy.Options(**run.options)
+    worth = Worth(price, run.budget) if price else None
     settings: dict[str, Any] = {"batch": run.batch, "options": options, "registry": registry, "owner": run.strategy}
     for batch in search(strategy, problem, run.budget, run.generator(), answer=log.evaluations, **settings):
         if log.done == run.budget:
@@ -99,6 +105,8 @@ def _loop(
             return False
         if log.new and log.seconds >= max_seconds:
             return log.end("time", stopped)
+        if worth and worth.is_over(log.curve) and log.new:  # asked of replayed rows too: it remembers its looks
+            return log.end("price", stopped, worth.price)
     return log.end("covered", stopped)
 
 
@@ -121,12 +129,20 @@ class RunLog:
         self.done = 0
         self.seconds = 0.0
         self._best = np.inf
+        self._steps: list[tuple[int, float]] = []
         self._finalists = Finalists()
 
     @property
     def new(self) -> bool:
         """True once all stored rows are replayed, so that the next batch is evaluated."""
         return self.done >= self._folder.stored
+
+    @property
+    def curve(self) -> Curve:
+        """What a forecast needs."""
+        default, steps, optimum = self._folder.default, self._steps, self._problem.optimum
+        gain = lambda n: max((default / cost - 1 if cost else math.inf for at, cost in steps if at <= n), default=-1.0)  # noqa: E731
+        return Curve(gain, self.done, len(self._problem.space), default / optimum - 1 if optimum else math.inf)
 
     def evaluations(self, configs: NDArray, strategy_seconds: float) -> Evaluations:
         """Return the evaluations of a batch; what is not stored yet is evaluated and stored."""
@@ -153,10 +169,17 @@ class RunLog:
         if self._problem.noisy:
             twins = np.array([row.reason == SAME_CODE for row in (*known, *rows)])
             self._finalists.add(self.done, configs, digests, np.where(twins, np.inf, values))  # one of each code
+        self._improve(values)
         self.done += len(configs)
         self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
         status = np.array([row.status for row in (*known, *rows)], np.int8)
         return Evaluations(values, status, parts=concatenated(parts) if parts else None)
+
+    def _improve(self, values: NDArray[np.float64]) -> None:
+        best = self._steps[-1][1] if self._steps else math.inf
+        lowest = np.minimum.accumulate(np.append(best, values))
+        places = np.flatnonzero(lowest[1:] < lowest[:-1])
+        self._steps += zip((self.done + 1 + places).tolist(), lowest[1:][places].tolist(), strict=True)
 
     def _parts_of(self, result: Evaluations) -> Parts:
         if result.parts is None:
@@ -169,7 +192,7 @@ class RunLog:
         except ValueError as error:
             raise UserError(f"problem {self._problem.id}: {error}") from None
 
-    def end(self, reason: str, stopped: Callable[[], bool]) -> bool:
+    def end(self, reason: str, stopped: Callable[[], bool], price: float | None = None) -> bool:
         """Mark the run as complete, after a check that the folder holds no further rows.
 
         Of a noisy problem, the best candidates are measured again before. Return False if this was stopped.
@@ -179,7 +202,7 @@ class RunLog:
         pairs = self._finalists.measure(self._problem, self._folder.path, stopped) if self._problem.noisy else 0
         if pairs is None:
             return False
-        self._folder.end(reason, self.done, pairs)
+        self._folder.end(reason, self.done, pairs, price)
         return True
 
     def _other(self, what: str) -> UserError:

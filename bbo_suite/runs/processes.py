@@ -58,7 +58,7 @@ def run_planned(study: StudyPlan, planned: PlannedRun, stopped: Callable[[], boo
         folder = RunFolder(planned.path, planned.run.identity(), planned.facts, lock_timeout)
         with folder, threadpool_limits(1):
             limits = study.keep_all, study.max_seconds
-            complete = run_loop(planned.run, problem, strategy, folder, stopped, *limits, study.registry)
+            complete = run_loop(planned.run, problem, strategy, folder, stopped, *limits, study.registry, study.until)
         return Outcome(planned.path, complete, summary=summarise(planned.path))  # here, so in parallel
     except UserError as error:
         return Outcome(planned.path, False, str(error))

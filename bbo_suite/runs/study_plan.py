@@ -84,6 +84,7 @@ class StudyPlan:
       keep_all: store every candidate in full.
       workers: processes that each problem with a live compiler may use.
       max_seconds: ends a run once its evaluations and its strategy have taken this long; None for no limit.
+      until: ends a run once more evaluations are expected to gain less than this each; None for no such price.
       only: `(k, n)` for the k-th of n shares of the runs, counted from 1; None for all. Shares may run at the same
         time, on any machines that share the folder.
       plain_seeds: the random draws of a run follow from its seed alone, not from all that identifies it.
@@ -103,6 +104,7 @@ class StudyPlan:
     max_seconds: float | None = None
     only: tuple[int, int] | None = None
     plain_seeds: bool = False
+    until: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("budget", "batch", "repeats", "workers"):
@@ -215,6 +217,8 @@ class StudyPlan:
             print(f"{problem_id}: {what}: {assumed}", file=sys.stderr)
         noted: dict[str, Any] = {"default": default, "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
+        if (candidates := problem.space.cardinality) < _LARGEST:
+            noted["candidates"] = candidates
         if not all(has_begun(self.path / name.folder) for name in runs):
             noted |= _baselines(problem)
         fingerprint = told(problem, "fingerprint", str)

@@ -15,7 +15,7 @@ from ..report.page import html, render
 from ..runs.processes import default_jobs, in_processes
 from ..store.run_table import write_runs
 from .boards import boards
-from .overview import overview
+from .overview import board, overview
 from .studies import Entry, Source, best_known, points_file, read, sources, table_of_runs
 
 __all__ = ["write"]
@@ -54,7 +54,9 @@ def write(
         write_runs(out / "runs.csv", table_of_runs(entries))
         write_json(out / "points.json", points_file(entries, known))
     content = {"entries": entries, "boards": list(boards(entries, known)), "runs": len(runs)}
-    _write_text(out / "index.html", render("site.html", **content, overview=overview(runs, known)))
+    _write_text(
+        out / "index.html", render("site.html", **content, overview=overview(runs, known), board=board(entries))
+    )
     show(len(found), len(found), "done")
     return out / "index.html"
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..board.reference import reference_list
+from ..board.standing import KEPT, Standing, standings
+from ..core.level import Level
 from ..report import answer, formatting, table
 from ..report.drawings import Drawing, drawing
 from ..report.judgement import Judgement, over_problems
@@ -16,7 +19,7 @@ from ..report.table import Cell, Table
 from ..scores import normalised_gain, scores
 from ..store.results import RunResult
 from .boards import once
-from .studies import task
+from .studies import Entry, task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +41,45 @@ class Overview:
     sentences: Sequence[str]
     drawing: Drawing | None
     table: Table | None
+
+
+def board(entries: Iterable[Entry]) -> Table | None:
+    """Return the standing of all strategies on the reference list, by what they know; None if no runs are on it."""
+    import pandas as pd
+
+    listed = reference_list()
+    own = [run for entry in entries if entry.name.partition("-")[0] == BOARD for run in entry.runs]
+    on_it = [run for run in own if run.ended and listed.task(run.problem, str(run.head["fingerprint"]))]
+    rows = [
+        (run.strategy, run.level.word, run.problem, run.head["budget"], run.seed, run.best(run.evaluations))
+        for run in on_it
+    ]
+    found: dict[tuple[str, Level], dict[int, Standing]] = defaultdict(dict)
+    for each in standings(pd.DataFrame(rows, columns=KEPT), listed):
+        found[each.strategy, each.level][each.budget] = each
+    order = sorted(found, key=lambda key: (key[1], [-_share(found[key], budget) for budget in listed.budgets[1:]]))
+    lines = [[table.strategy(*key), *(_standing(found[key].get(budget)) for budget in listed.budgets)] for key in order]
+    columns = ["strategy", *(f"after {budget:,}" for budget in listed.budgets)]
+    title = f"The board: {len(listed.tasks)} tasks of reference list {listed.version}"
+    return Table("reference", title, _BOARD, columns, lines) if lines else None
+
+
+BOARD = "board"
+"""The folder of the published runs on the reference list, and of score files."""
+_BOARD = """Share of the best known gain over the compiler's default, the mean over runs, tasks and families, and the
+rank among all, with 95 % intervals (bootstrap over runs). Strategies that see costs only come first, those that see
+costs of parts last. `score` adds a strategy."""
+
+
+def _share(found: dict[int, Standing], budget: int) -> float:
+    return found[budget].share[0] if budget in found else -np.inf
+
+
+def _standing(each: Standing | None) -> Cell:
+    if each is None:
+        return table.number(np.nan, "–")
+    (share, low, high), (rank, first, last) = each.share, each.rank
+    return table.number(share, f"{share:.2f} ({low:.2f} to {high:.2f}), rank {rank} ({first} to {last})")
 
 
 def overview(runs: Iterable[RunResult], known: dict[str, float]) -> Overview:

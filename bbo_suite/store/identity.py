@@ -34,6 +34,9 @@ BASELINES = "baselines"
 PAIRS = "pairs"
 """The key of `end.json` with the number of pairs that were measured again; older ones lack it."""
 
+PRICE = "price"
+"""The key of `end.json` with the gain of an evaluation that was asked for, of a run that ended because of it."""
+
 BOUND, PUBLISHED_IN = "bound", "published_in"
 """Optional keys of `run.json`: the cost that no candidate is below; where that and the baselines are published."""
 
@@ -72,7 +75,7 @@ _OPTIONAL: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys((IMPORTED, "versions", "machine"), _is_of(dict)),
     **dict.fromkeys((CODE, UNVERSIONED, PUBLISHED_IN, CHECK), _is_of(str)),
     **dict.fromkeys((NOISY, "plain_seeds"), _is_of(bool)),
-    "parameters": is_count,
+    **dict.fromkeys(("parameters", "candidates"), is_count),
 }
 """The keys of `run.json` and what their values must be; `read_head` adds what older runs lack."""
 
@@ -254,7 +257,11 @@ def read_end(path: Path) -> dict[str, Any] | None:
       UserError: it cannot be read.
     """
     end = read_json(path / END) if has_ended(path) else None
-    if end is not None and not (is_count(end.get("evaluations"), least=0) and isinstance(end.get("reason", ""), str)):
+    if end is not None and not (
+        is_count(end.get("evaluations"), least=0)
+        and isinstance(end.get("reason", ""), str)
+        and _is_number(end.get(PRICE, 0))
+    ):
         raise DamagedFile(f"{path / END} does not say when and why a run ended; delete it and run the study again")
     return end
 

@@ -41,7 +41,7 @@ class RunResult:
     Attributes:
       problem, strategy: their names, in a report with a number where one id stands for several.
       head: the content of `run.json`.
-      ended: why it ended (budget, covered, time); empty if it has not.
+      ended: why it ended (budget, covered, time, price); empty if it has not.
       error: that stopped its last attempt; empty if none did.
       evaluations, unique: number of candidates, and of different ones; nan if an imported run does not tell them.
       failures: by status.
@@ -80,7 +80,7 @@ class RunResult:
 
     @property
     def status(self) -> str:
-        """How it ended: budget, covered or time; unfinished, or failed if an error stopped it."""
+        """How it ended: budget, covered, time or price; unfinished, or failed if an error stopped it."""
         return self.ended or ("failed" if self.error else "unfinished")
 
     @property

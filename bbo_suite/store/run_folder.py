@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,18 @@ from ..files.locks import acquired
 from ..files.log import moved
 from ..files.writing import as_json, disk_errors, write_json
 from .folders import DIAGNOSTICS, END, ERROR, LOCK, PARTS, REMEASURED, ROWS, RUN, STOPPED
-from .identity import CODE, PAIRS, check_identity, complete, end_reason, stored_head, with_checksum, write_head
+from .identity import (
+    CODE,
+    PAIRS,
+    PRICE,
+    check_identity,
+    complete,
+    end_reason,
+    read_end,
+    stored_head,
+    with_checksum,
+    write_head,
+)
 from .rows import HEADER, Row, RowLog
 
 SYNC_SECONDS = 5.0
@@ -118,6 +130,17 @@ class RunFolder:
         """Return whether the run ended at its time limit and the limit is higher now."""
         return end_reason(self.path, self.stored) == "time" and self._seconds < max_seconds
 
+    def is_worth_more(self, price: float) -> bool:
+        """Return whether the run ended at its price and the price is lower now."""
+        if end_reason(self.path, self.stored) != "price":
+            return False
+        return float((read_end(self.path) or {}).get(PRICE, math.inf)) > price
+
+    @property
+    def default(self) -> float:
+        """The cost of the default."""
+        return float(self._head["default"])
+
     def reopen(self) -> None:
         """Mark the run as not complete."""
         with disk_errors(self.path):
@@ -136,18 +159,20 @@ class RunFolder:
         self._log.sync()
         self._synced = time.monotonic()
 
-    def end(self, reason: str, evaluations: int, pairs: int = 0) -> None:
+    def end(self, reason: str, evaluations: int, pairs: int = 0, price: float | None = None) -> None:
         """Mark the run complete.
 
         Args:
-          reason: `budget` (spent), `covered` (the whole space) or `time` (up).
+          reason: `budget` (spent), `covered` (the whole space), `time` (up) or `price` (more is not worth it).
           evaluations: the number of rows.
           pairs: of the default and a candidate that were measured again.
+          price: the gain of an evaluation that was asked for, if that ended it.
         """
         with disk_errors(self.path):
             self._identify()
             self._sync()
-            write_json(self.path / END, _ended(reason, evaluations, pairs))
+            asked = {} if price is None else {PRICE: price}
+            write_json(self.path / END, _ended(reason, evaluations, pairs) | asked)
 
     def note(self, error: BaseException) -> None:
         """Keep the traceback of the error that stopped the run."""

@@ -25,15 +25,17 @@ OURS = (
     ),
 )
 LUA = ("ldebug", "llex", "lobject", "lmathlib", "lbaselib", "ldo")
-STRATEGIES = ["graybox", "annealing", "published:inlining-tuner", "random"]
+MODULES = [*(f"inlining/{name}" for name in OURS), *(f"inlining:lua/{name}.c" for name in LUA)]
 
 
-def runs(problems: list[str], strategies: list[str], seeds: int, budget: int = 200) -> Plan:
-    """Return the plan of some problems."""
-    return Plan(problems, strategies, budgets=(budget,), seeds=seeds, batch=10, cutoffs=(20, 50, 100))
+def runs(strategies: list[str], seeds: int, budget: int = 200) -> Plan:
+    """Return the plan of some strategies on all modules."""
+    cutoffs = tuple(after for after in (20, 50, 100, 200) if after < budget)
+    return Plan(MODULES, strategies, budgets=(budget,), seeds=seeds, batch=10, cutoffs=cutoffs)
 
 
 PLANS = [
-    runs([f"inlining/{name}" for name in OURS], STRATEGIES, 1),
-    runs([f"inlining:lua/{name}.c" for name in LUA], STRATEGIES[:3], 1),
+    runs(["graybox", "annealing"], 2),
+    runs(["published:inlining-tuner", "local", "random"], 1),
+    runs(["annealing"], 1, 1000),
 ]

@@ -10,7 +10,7 @@ from bbo_toys import FACTS, Climber, Toy, run_of
 
 from bbo_suite import UserError
 from bbo_suite.cli import run_view
-from bbo_suite.cli.run_view import RunState, RunView, best_value
+from bbo_suite.cli.run_view import RunState, RunView, candidates
 from bbo_suite.core.problem import Status
 from bbo_suite.store.identity import read_head, write_head
 from bbo_suite.store.plan import RunName
@@ -38,7 +38,7 @@ def test_the_best_is_that_of_all_rows(tmp_path, keep_all):
         bbo_toys.perform(path, seed=seed, keep_all=keep_all, budget=100)
         rows = read_rows(path)
         assert any(row.reason for row in rows)  # quotes, commas and a line break among them
-        assert best_value((path / "rows.csv").read_bytes()) == min(row.value for row in rows)
+        assert min(value for _, value in candidates((path / "rows.csv").read_bytes())) == min(row.value for row in rows)
         view = viewed(path)
         assert numbers(view) == (100, min(row.value for row in rows)) and view.state is RunState.DONE
         assert view.speedup == FACTS["default"] / view.best
@@ -154,7 +154,7 @@ def test_a_run_that_measures_its_best_candidates_again_is_not_silent(tmp_path):
 
 def test_only_what_was_added_is_read(tmp_path, monkeypatch):
     read = []
-    monkeypatch.setattr(run_view, "best_value", lambda data, kept: read.append(len(data)) or best_value(data, kept))
+    monkeypatch.setattr(run_view, "candidates", lambda data, kept: read.append(len(data)) or candidates(data, kept))
     bbo_toys.perform(tmp_path, stopped=iter([False, True]).__next__)
     view = viewed(tmp_path)
     first = (tmp_path / "rows.csv").stat().st_size

@@ -1,0 +1,161 @@
+"""The board: the list stays what it is, standings have the right values, and damaged score files are refused."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from bbo_suite.board import score_file
+from bbo_suite.board.reference import ReferenceList, Task, reference_list
+from bbo_suite.board.standing import published, standings
+from bbo_suite.errors import UserError
+from bbo_suite.files.log import checksummed
+from bbo_suite.registry import Registry
+from bbo_suite.site import write
+
+BOARD = Path(__file__).parents[3] / "results/board"
+FILES = sorted(BOARD.glob(f"*{score_file.END}"))
+LIST = reference_list()
+
+
+def test_the_list_is_fixed():
+    assert LIST.name == "1-ebde33a5", "a list that changes needs another version"
+    assert sum(task.real for task in LIST.tasks) == 8
+    assert LIST.budgets == [50, 200, 1_000]
+
+
+def test_every_published_strategy_has_all_its_runs():
+    for _, runs in published().groupby(["strategy", "problem", "budget"]):
+        assert sorted(runs["seed"]) == list(range(LIST.seeds))
+
+
+def toy(**best):
+    """Return runs of strategies, two a task, from costs by strategy: `(first task, second task, third)`."""
+    rows = [
+        (name, level, task, 10, seed, costs[place])
+        for name, (level, costs) in best.items()
+        for place, task in enumerate(("a/1", "a/2", "b/1"))
+        for seed in (0, 1)
+    ]
+    return pd.DataFrame(rows, columns=["strategy", "level", "problem", "budget", "seed", "best"])
+
+
+TOY = ReferenceList(
+    1, 2, 1, {}, tuple(Task(name, "", name == "b/1", (10,), 2.0, 1.0) for name in ("a/1", "a/2", "b/1")), "x"
+)
+
+
+def test_a_share_is_of_the_best_known_gain_and_families_count_alike():
+    worse, better = standings(toy(low=("costs", (2, 1, 1.6)), high=("parts", (1, 1, 1))), TOY)[::-1]
+    assert (better.share[0], better.rank, better.among) == (1, (1, 1, 1), (1, 2))
+    assert worse.share == pytest.approx((0.375,) * 3)  # families: (0 + 1) / 2 and .25
+    assert (worse.rank, worse.among) == ((2, 2, 2), (1, 1))
+    assert (worse.simulated, worse.real) == pytest.approx((0.5, 0.25))
+
+
+def test_a_strategy_that_lacks_a_run_has_no_standing_and_a_failure_counts_as_nothing():
+    runs = toy(low=("costs", (2, 1, float("inf"))), high=("costs", (1, 1, 1)))
+    assert standings(runs, TOY)[1].real == 0
+    assert [each.strategy for each in standings(runs[1:], TOY)] == ["high"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_score_files_are_whole(file):
+    assert file.stat().st_size < 100_000
+    assert file.with_name(file.name.removesuffix(score_file.END) + ".py").exists()
+    score_file.read(file, LIST)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_score_files_can_be_made_again(file):
+    source = file.with_name(file.name.removesuffix(score_file.END) + ".py")
+    runs, registry = score_file.read(file, LIST), Registry((source,))
+    assert all(equal for _, equal in score_file.made_again(file, runs, registry, LIST))
+
+
+def changed(lines):
+    return [lines[0], lines[1].replace("costs", "parts"), *lines[2:]]
+
+
+def of_another_list(lines):
+    return [lines[0], *(checksummed(line[:-9].replace(LIST.name, "0-abcdef12")) for line in lines[1:])]
+
+
+@pytest.mark.parametrize(
+    ("edit", "sentence"),
+    [
+        (changed, "line 2 was changed after it was written"),
+        (of_another_list, "is of reference list 0-abcdef12, and this version has 1-"),
+        (lambda lines: lines[:-1], "lacks the run of"),
+        (lambda lines: ["a,b\n", "1,2\n"], "is not a score file"),
+        (lambda lines: [], "is not a score file"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, edit, sentence):
+    file = tmp_path / "hillclimb-runs.csv"
+    file.write_text("".join(edit((BOARD / "hillclimb-runs.csv").read_text().splitlines(keepends=True))))
+    with pytest.raises(UserError, match=sentence):
+        score_file.read(file, LIST)
+
+
+def test_another_source_is_refused(tmp_path):
+    source = tmp_path / "hillclimb.py"
+    source.write_text((BOARD / "hillclimb.py").read_text() + "\n# another\n")
+    shutil.copy(BOARD / "hillclimb-runs.csv", tmp_path)
+    runs = score_file.read(tmp_path / "hillclimb-runs.csv", LIST)
+    with pytest.raises(UserError, match="was made by other source of hillclimb"):
+        next(score_file.made_again(tmp_path / "hillclimb-runs.csv", runs, Registry((source,)), LIST))
+
+
+def test_the_site_shows_the_board_first(tmp_path):
+    shutil.copytree(BOARD, tmp_path / "results/board")
+    page = write(tmp_path / "results", tmp_path / "site").read_text(encoding="utf-8")
+    first = page.index("The board: 16 tasks of reference list 1")
+    assert first < page.index('id="answer"')
+    table = page[first : page.index("</table>", first)]
+    assert table.index("mbo") < table.index("local *") < table.index("graybox **")  # by what they know
+    assert "hillclimb" in table
+    assert "rank 11 (8 to 11)" in table
+
+
+FAILS = """
+from bbo_suite import Strategy
+class S(Strategy):
+    def __init__(self, *given):
+        super().__init__(*given)
+        raise RuntimeError("broken")
+    def ask(self, n): ...
+    def tell(self, configs, values): ...
+"""
+DIES = """
+import os, signal
+from bbo_suite import Strategy
+class S(Strategy):
+    def ask(self, n): os.kill(os.getpid(), signal.SIGKILL)
+    def tell(self, configs, values): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (None, "there is no plugin file"),
+        ("x = 1\n", "defines no subclass of bbo_suite.Strategy"),
+        pytest.param(FAILS, "raised RuntimeError in its constructor (mine.py, line 6): broken", marks=pytest.mark.slow),
+        pytest.param(DIES, "its process ended by SIGKILL", marks=pytest.mark.slow),
+    ],
+)
+def test_a_strategy_that_cannot_be_scored_is_one_sentence(tmp_path, source, sentence):
+    file = tmp_path / "mine.py"
+    if source is not None:
+        file.write_text(source)
+    command = [sys.executable, "-m", "bbo_suite", "score", str(file), "--results", str(tmp_path / "r"), "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "r/board").exists()
