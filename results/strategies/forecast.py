@@ -1,11 +1,12 @@
-"""How good are forecasts? Writes the curves that ship, and forecast.csv: each family forecast from all others.
+"""How good are forecasts? Writes the curves that ship, and two tables: each family forecast from all others.
 
-python results/strategies/forecast.py    # forecast.csv, and bbo_suite/curves.csv.gz
+python results/strategies/forecast.py    # forecast.csv, until.csv, and bbo_suite/curves.csv.gz
 """
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import bbo_suite
-from bbo_suite.forecast import CUTOFFS, Forecaster
+from bbo_suite.forecast import CUTOFFS, Curve, Forecaster, Worth, price_of
 from bbo_suite.store.run_table import read_runs
 
 HERE = Path(__file__).parent
@@ -23,6 +24,10 @@ STRATEGIES = ("annealing", "evolution", "joint", "local", "mbo", "portfolio")
 CASES = ((200, 400), (200, 1_000), (200, 10_000), (1_000, 2_000), (1_000, 5_000), (1_000, 10_000))
 LEAST_GAIN = 1e-3
 """Of runs with smaller gains the factor says nothing."""
+PRICES = ("worth-it", "0.2%/1000", "0.1%/100")
+UNTIL = ["price", "runs", "saved", "lost", "lost over families", "lost by fixed", "lost over families by fixed"]
+EVERY = 4
+"""Every so many runs are stopped: all would take minutes."""
 
 
 def curves() -> pd.DataFrame:
@@ -66,8 +71,45 @@ def between(gains: NDArray[np.float64], evaluations: float) -> float:
     return float(np.exp(logs) - LEAST_GAIN)
 
 
+def stopped(known: pd.DataFrame, price: str) -> pd.DataFrame:
+    """Return for each run when `run --until PRICE` ends it, its gain then, and its gain at its end."""
+    found = []
+    for family, runs in known.groupby("family"):
+        forecaster = Forecaster(known[known["family"] != family])
+        for row in runs.iloc[::EVERY].itertuples(index=False):
+            gain = partial(between, np.append(0, row[2:]))
+            end = _end(Worth(price_of(price), CUTOFFS[-1], forecaster), gain, int(row.parameters))
+            found.append((family, end, gain(end), gain(CUTOFFS[-1])))
+    return pd.DataFrame(found, columns=["family", "evaluations", "gain", "whole"])
+
+
+def _end(worth: Worth, gain: Callable[[float], float], parameters: int) -> int:
+    """Return the evaluations after which a run ends that is asked after each batch of 10."""
+    for evaluations in range(50, CUTOFFS[-1], 10):
+        if worth.is_over(Curve(gain, evaluations, parameters)):
+            return evaluations
+    return CUTOFFS[-1]
+
+
+def lost(runs: pd.DataFrame) -> tuple[float, float]:
+    """Return the lost share of the gain of all runs together, and the mean over families of the share of each."""
+    families = runs.groupby("family")[["gain", "whole"]].sum()
+    return 1 - runs["gain"].sum() / runs["whole"].sum(), float((1 - families["gain"] / families["whole"]).mean())
+
+
+def stopping(known: pd.DataFrame) -> Iterator[list[object]]:
+    """Yield a row for each price: the evaluations saved, the gain lost, and what a budget as short for all loses."""
+    gains = [partial(between, np.append(0, row[2:])) for row in known.itertuples(index=False)]
+    whole = pd.DataFrame({"family": known["family"], "whole": [gain(CUTOFFS[-1]) for gain in gains]})
+    for price in PRICES:
+        runs = stopped(known, price)
+        mean = runs["evaluations"].mean()
+        fixed = whole.assign(gain=[gain(mean) for gain in gains])
+        yield [price, len(runs), 1 - mean / CUTOFFS[-1], *lost(runs), *lost(fixed)]
+
+
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     known = curves()
     packed = {"method": "gzip", "mtime": 0}
     known.to_csv(Path(bbo_suite.__file__).with_name("curves.csv.gz"), index=False, compression=packed)
@@ -80,6 +122,7 @@ def main() -> None:
             within = (low <= truth + 1e-9) & (truth <= high + 1e-9)
             ours, usual = (np.exp(np.median(abs(np.log(np.maximum(x, 1e-5) / truth)))) for x in (median, simple))
             table.writerow([first, target, len(truth), f"{ours:.2f}", f"{usual:.2f}", f"{within.mean():.2f}"])
+    pd.DataFrame(stopping(known), columns=UNTIL).to_csv(HERE / "until.csv", index=False, float_format="%.3g")
 
 
 if __name__ == "__main__":

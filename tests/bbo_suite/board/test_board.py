@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,7 @@ from bbo_suite.site import write
 BOARD = Path(__file__).parents[3] / "results/board"
 FILES = sorted(BOARD.glob(f"*{score_file.END}"))
 LIST = reference_list()
+OTHER = [name for name, used in LIST.made_with.items() if version(name) != used]
 
 
 def test_the_list_is_fixed():
@@ -70,6 +72,7 @@ def test_score_files_are_whole(file):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(bool(OTHER), reason=f"the list's tasks are others with this version of {OTHER}")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_score_files_can_be_made_again(file):
     source = file.with_name(file.name.removesuffix(score_file.END) + ".py")
