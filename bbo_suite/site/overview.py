@@ -59,7 +59,8 @@ def board(entries: Iterable[Entry]) -> Table | None:
         found[each.strategy, each.level][each.budget] = each
     order = sorted(found, key=lambda key: (key[1], [-_share(found[key], budget) for budget in listed.budgets[1:]]))
     lines = [[table.strategy(*key), *(_standing(found[key].get(budget)) for budget in listed.budgets)] for key in order]
-    columns = ["strategy", *(f"after {budget:,}" for budget in listed.budgets)]
+    tasks = {budget: sum(budget in task.budgets for task in listed.tasks) for budget in listed.budgets}
+    columns = ["strategy", *(f"after {budget:,} ({tasks[budget]} tasks)" for budget in listed.budgets)]
     title = f"The board: {len(listed.tasks)} tasks of reference list {listed.version}"
     return Table("reference", title, _BOARD, columns, lines) if lines else None
 
