@@ -46,8 +46,8 @@ _SCALES = np.array([3.0, 0.3, 0.5, 0.7, 2.0, 6.0, 2.0])
 _NEAREST = 60
 """Moments of each family that are looked at, so that each family counts alike."""
 _LOW, _HIGH = 0.1, 0.9
-_LAST = 10 * CUTOFFS[-1]
-"""Evaluations that `outlook` looks ahead to, at most."""
+_LAST = CUTOFFS[-1]
+"""Nothing beyond is told unasked: no published run goes on, and intervals there are too wide to help."""
 _FEW = 3
 """Problems that `outlooks` is about, at most."""
 
@@ -162,7 +162,7 @@ class Forecaster:
         """
         now, first = min(curve.evaluations for curve in curves), curves[0]
         gain = median(max(curve.gain(now), 0.0) for curve in curves)
-        targets = [10**k for k in range(2, 9) if 2 * now <= 10**k < min(first.candidates, _LAST + 1)]
+        targets = [10**k for k in range(2, 5) if 2 * now <= 10**k < min(first.candidates, _LAST + 1)]
         targets = [n for n in targets if n <= now * FARTHEST][:2]
         if now < LEAST or not targets or gain >= first.most or any(curve.over for curve in curves):
             return ""

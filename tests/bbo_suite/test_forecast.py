@@ -69,6 +69,8 @@ def test_a_line_says_what_more_brings_and_nothing_of_what_is_short_or_exhausted(
     for nothing in ({"evaluations": 49}, {"candidates": 1_000}, {"most": 0.03}, {"over": True}):
         assert forecaster.outlook([Curve(**{"gain": gain, "evaluations": 200, "parameters": 100} | nothing)]) == ""
     assert "10,000" not in forecaster.outlook([Curve(gain, 200, 100, candidates=5_000)])
+    assert "100,000" not in forecaster.outlook([Curve(gain, 5_000, 100)])
+    assert forecaster.outlook([Curve(gain, 6_000, 100)]) == ""  # published runs end at 10,000
 
 
 def test_of_several_problems_the_best_strategy_of_three_is_told():
