@@ -48,6 +48,8 @@ _NEAREST = 60
 _LOW, _HIGH = 0.1, 0.9
 _LAST = CUTOFFS[-1]
 """Nothing beyond is told unasked: no published run goes on, and intervals there are too wide to help."""
+_WIDEST = 10.0
+"""Wider intervals, as ratios, are not told unasked: they help nobody."""
 _FEW = 3
 """Problems that `outlooks` is about, at most."""
 
@@ -158,7 +160,7 @@ class Forecaster:
     def outlook(self, curves: Sequence[Curve]) -> str:
         """Return what more evaluations would bring to the runs of a strategy on a problem, in a short line.
 
-        It is empty if the runs are too short, or have found or tried all that there is.
+        It is empty if the runs are too short, have found or tried all that there is, or nobody can say.
         """
         now, first = min(curve.evaluations for curve in curves), curves[0]
         gain = median(max(curve.gain(now), 0.0) for curve in curves)
@@ -166,7 +168,9 @@ class Forecaster:
         targets = [n for n in targets if n <= now * FARTHEST][:2]
         if now < LEAST or not targets or gain >= first.most or any(curve.over for curve in curves):
             return ""
-        return f"after {now:,}: {percent(gain)}; {would_reach(self.middle(curves, n) for n in targets)}"
+        made = [self.middle(curves, n) for n in targets]
+        known = [each for each in made if each.high <= _WIDEST * each.low]
+        return f"after {now:,}: {percent(gain)}; {would_reach(known)}" if known else ""
 
     def outlooks(self, curves: Iterable[tuple[str, str, Curve]]) -> Iterator[str]:
         """Yield a line for each problem, with the largest gains first, of the strategy with the largest gain on it.

@@ -73,6 +73,16 @@ def test_a_line_says_what_more_brings_and_nothing_of_what_is_short_or_exhausted(
     assert forecaster.outlook([Curve(gain, 6_000, 100)]) == ""  # published runs end at 10,000
 
 
+def test_a_line_leaves_out_what_nobody_can_say():
+    leaps, stays = curves(0.5, "b"), curves(0.5)
+    later = [str(n) for n in CUTOFFS if n > 200]
+    leaps[later] *= 30
+    stays[later] = np.repeat(stays[["200"]].to_numpy(), len(later), axis=1)
+    run = Curve(lambda n: 0.03 * (n / 200) ** 0.5, 200, 100)
+    assert Forecaster(pd.concat([leaps, stays])).outlook([run]) == ""
+    assert Forecaster(stays).outlook([run]) == "after 200: 3 %; 1,000 would reach 3 %, 10,000 3 %"
+
+
 def test_of_several_problems_the_best_strategy_of_three_is_told():
     known = [
         (f"p{i}", name, Curve(lambda n, g=g: g, 200, 100)) for i in range(5) for name, g in (("a", i), ("b", 9 - i))
