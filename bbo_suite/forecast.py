@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -168,9 +169,13 @@ class Forecaster:
         targets = [n for n in targets if n <= now * FARTHEST][:2]
         if now < LEAST or not targets or gain >= first.most or any(curve.over for curve in curves):
             return ""
-        made = [self.middle(curves, n) for n in targets]
-        known = [each for each in made if each.high <= _WIDEST * each.low]
+        known = self.narrow(curves, targets)
         return f"after {now:,}: {percent(gain)}; {would_reach(known)}" if known else ""
+
+    def narrow(self, curves: Sequence[Curve], targets: Iterable[int]) -> list[Forecast]:
+        """Return the median forecasts (see `middle`) whose intervals are narrow enough to be told unasked."""
+        made = (self.middle(curves, target) for target in targets if target <= _LAST)
+        return [each for each in made if each.high <= _WIDEST * each.low]
 
     def outlooks(self, curves: Iterable[tuple[str, str, Curve]]) -> Iterator[str]:
         """Yield a line for each problem, with the largest gains first, of the strategy with the largest gain on it.
@@ -186,8 +191,8 @@ class Forecaster:
         for names in sorted(groups, key=lambda names: -gains[names]):
             best.setdefault(names[0], names)
         told = ((names, self.outlook(groups[names])) for names in best.values())
-        lines = [f"{strategy} on {problem} {line}" for (problem, strategy), line in told if line]
-        yield from lines[:_FEW]
+        lines = (f"{strategy} on {problem} {line}" for (problem, strategy), line in told if line)
+        yield from islice(lines, _FEW)
 
     def _alike(self, query: NDArray[np.float64], ratio: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return how the logarithms of gains grew from the moments that look most alike, and their weights."""

@@ -343,16 +343,16 @@ def report(
     With --compare: print for each strategy whether it is better or worse than in the other study, or undecided. The
     exit code is 1 if one is worse.
     """
-    from ..report import outlooks, write
+    from ..report import write
     from .tables import reserved
 
-    verdicts: list[str] = []
+    told: list[str] = []
     with reserved(True):  # problems may print
-        path = write(study, results, out, compare, plugin or (), verdicts)
-    for sentence in (*verdicts, *outlooks(study, results)):
+        path = write(study, results, out, compare, plugin or (), told)
+    for sentence in told:
         print(sentence)
     print(path)
-    raise typer.Exit(1 if verdicts and verdicts[0].endswith(": worse") else 0)
+    raise typer.Exit(1 if told and told[0].endswith(": worse") else 0)
 
 
 @app.command()

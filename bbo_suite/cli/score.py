@@ -28,6 +28,8 @@ def score(
 
     The same command again resumes. The file, RESULTS/board/NAME-runs.csv, and the source are what a board takes.
     """
+    import pandas as pd
+
     from ..board.reference import reference_list
     from ..board.score_file import END, read, studies, write
     from ..board.standing import KEPT, published, standings
@@ -47,8 +49,6 @@ def score(
     out = results / "board" / f"{strategy}{END}"
     write(out, planned, registry, strategy, listed)
     own, others = read(out, listed)[KEPT], published()
-    import pandas as pd
-
     _print(standings(pd.concat([others[others["strategy"] != strategy], own]), listed), strategy)
     print(out)
 

@@ -288,13 +288,14 @@ def _doing(run: RunView) -> str:
 
 
 def _whole(run: RunView) -> str:
-    """Return what the rest of a run is expected to bring; nothing if it is too short for a forecast."""
+    """Return what the rest of a run is expected to bring; nothing if nobody can say."""
     from ..forecast import FARTHEST, LEAST, published, would_reach
 
     curve = run.curve if run.evaluations >= LEAST else None
     if curve is None or not run.evaluations < run.budget < min(curve.candidates, FARTHEST * run.evaluations + 1):
         return ""
-    return would_reach([published().middle([curve], run.budget)])
+    made = published().narrow([curve], [run.budget])
+    return would_reach(made) if made else ""
 
 
 @app.command()

@@ -23,7 +23,7 @@ from .page import Page, html
 from .study_data import StudyData, read_study
 from .table import Table
 
-__all__ = ["headlines", "judge", "outlooks", "page", "read_study", "write"]
+__all__ = ["headlines", "judge", "page", "read_study", "write"]
 
 
 def write(
@@ -32,7 +32,7 @@ def write(
     out: Path | None = None,
     compare: str | None = None,
     plugins: Sequence[Path] = (),
-    verdicts: list[str] | None = None,
+    told: list[str] | None = None,
 ) -> Path:
     """Write the report of a study and return its path.
 
@@ -40,7 +40,7 @@ def write(
       out: the file (default: `report.html` in the study's folder).
       compare: another study to compare with: a name in `results`, or a path to its folder.
       plugins: files that define problems of the study; small ones are enumerated for an exact random-search baseline.
-      verdicts: takes what the comparison says: of all strategies, and of each.
+      told: takes what the comparison says, of all strategies and of each, and what more evaluations would bring.
 
     Raises:
       UserError: there is no such study, the file cannot be written, a plugin cannot be read, or the other study's
@@ -51,8 +51,8 @@ def write(
         leave_out(damage)
     other = _other(compare, results) if compare else None
     made = page(data, other, Registry(tuple(plugins)))
-    if verdicts is not None and made.compared:
-        verdicts += made.compared.verdicts
+    if told is not None:
+        told += [*(made.compared.verdicts if made.compared else ()), *forecast.of_results(data.runs)]
     path = out or data.report or results / study / "report.html"
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,11 +65,6 @@ def headlines(study: str, results: Path) -> list[str]:
     """Return the first sentence of a study's report, or two for two kinds of strategies; and what more would bring."""
     runs = read_study(study, results, with_rows=False).runs
     return [*answer.headlines(judge(runs, np.random.default_rng(0))), *forecast.of_results(runs)]
-
-
-def outlooks(study: str, results: Path) -> list[str]:
-    """Return what more evaluations would bring, for a few problems of a study."""
-    return forecast.of_results(read_study(study, results, with_rows=False).runs)
 
 
 def _other(name: str, results: Path) -> StudyData:

@@ -64,6 +64,10 @@ def test_a_strategy_that_lacks_a_run_has_no_standing_and_a_failure_counts_as_not
     assert [each.strategy for each in standings(runs[1:], TOY)] == ["high"]
 
 
+def test_the_example_on_the_board_is_that_of_the_readme():
+    assert (BOARD / "hillclimb.py").read_text() in (BOARD.parents[1] / "README.md").read_text()
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_score_files_are_whole(file):
     assert file.stat().st_size < 100_000
