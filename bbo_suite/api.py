@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError
 from .forecast import price_of
+from .recommend import with_choice
 from .registry import Registry, Resolved, resolve
 from .runs.runner import Display, run_study
 from .runs.study_plan import StudyPlan, chosen_options, default_name
@@ -60,7 +62,8 @@ def run(
     raises `KeyboardInterrupt`.
 
     Args:
-      strategies: ids or classes, which can be mixed. The id of a class `HillClimb` is `hill-climb`.
+      strategies: ids or classes, which can be mixed. The id of a class `HillClimb` is `hill-climb`; `auto` stands for
+        the recommended strategy.
       problems: ids, objects or classes; of a class, the first instance is used. The id of `Queens("8")` is `queens/8`.
         Each process builds a problem from its class and the arguments of its constructor: later changes of the object
         have no effect. A run resumes only if the modules of its classes and the arguments of its problem are the same.
@@ -85,6 +88,7 @@ def run(
     ):
         raise UserError(f"option_texts must be a dict of texts, not {option_texts!r}")
     given = resolve(strategies, problems, plugins)
+    given = replace(given, strategies=with_choice(given.strategies, given.problems, budget, given.registry))
     chosen = chosen_options(given.registry, given.strategies, option_texts or {}, _by_id(given, options or {}))
     name = default_name(given.strategies, given.problems, chosen, budget, batch, seed) if study is None else study
     price = None if until is None else price_of(until)

@@ -9,6 +9,7 @@ from . import plotting
 from . import read
 from . import score
 from . import forecast
+from . import recommend
 from . import listing
 from . import exchange
 from . import author

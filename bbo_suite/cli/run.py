@@ -48,7 +48,7 @@ class StudyOptions:
 
     strategy: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Id of a strategy, as `list strategies` shows. May be repeated."),
+        typer.Option(metavar="ID", help="Id of a strategy, as `list strategies` shows, or auto. May be repeated."),
     ] = None
     problem: Annotated[
         list[str] | None,
@@ -119,12 +119,14 @@ class StudyOptions:
           UserError: an option is wrong.
         """
         from ..forecast import price_of
+        from ..recommend import with_choice
         from ..registry import Registry
         from ..runs.study_plan import StudyPlan, chosen_options, default_name
 
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
         problems = tuple(dict.fromkeys(self.problem or _from_plugins(registry, "families") or (PROBLEM,)))
+        strategies = with_choice(strategies, problems, self.budget, registry)
         given = key_values(self.option or [])
         if self.screen is not None:
             strategies = tuple(f"screened:{name}" for name in strategies)

@@ -36,11 +36,20 @@ QUESTIONS = {
 DIFFERENCES = (0.05, 0.1, 0.2)
 
 
-def completed() -> pd.DataFrame:
-    """Return the runs with their gains in percent, and the family of each."""
+def simulated() -> pd.DataFrame:
+    """Return the runs of the simulated half (see `with_gains`)."""
     runs = read_runs(HERE / "runs.csv.gz")
     whole = runs[runs["strategy"].isin(IGNORE_THEIR_BUDGET)]
-    runs = pd.concat([runs, *(whole.assign(budget=n, best=whole[f"best@{n}"]) for n in BUDGETS[:-1])])
+    return with_gains(pd.concat([runs, *(whole.assign(budget=n, best=whole[f"best@{n}"]) for n in BUDGETS[:-1])]))
+
+
+def real() -> pd.DataFrame:
+    """Return the runs of the real half (see `with_gains`)."""
+    return with_gains(read_runs(HERE / "real-runs.csv"))
+
+
+def with_gains(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with their gains in percent, and the family of each."""
     gain = 100 * (runs["default"] / runs["best"] - 1).clip(lower=0)
     return runs.assign(gain=gain, family=runs["problem"].str.split("[/:]").str[0])
 
@@ -122,7 +131,7 @@ def draw(table: pd.DataFrame) -> None:
 
 
 if __name__ == "__main__":
-    all_runs = completed()
+    all_runs = simulated()
     gains = shares(all_runs)
     found = pd.DataFrame(verdicts(all_runs, gains))
     found["holm"] = found.groupby("question")["p"].transform(lambda p: corrected_p(p.to_numpy()))

@@ -1,0 +1,159 @@
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bbo_suite
+from bbo_suite.core.level import Level
+from bbo_suite.errors import UserError
+from bbo_suite.recommend import Evidence, choices, published, sees, with_choice
+from bbo_suite.registry import Registry
+
+FAMILIES = ("a", "b", "c", "d", "e")
+
+
+def table(shares, own=1e-4, budgets=(100, 1000)):
+    """A row for each strategy, family and budget; shares by strategy, level and family."""
+    rows = [
+        (family, f"{family}/1", name, level, budget, share, 10 * share, own if np.isscalar(own) else own[name])
+        for (name, level), found in shares.items()
+        for family, own_shares in found.items()
+        for budget, share in zip(budgets, own_shares, strict=True)
+    ]
+    columns = ["family", "task", "strategy", "level", "budget", "share", "gain", "own"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+ANNEALING = {family: (0.2, 0.4) for family in FAMILIES}
+
+
+def test_the_best_in_the_mean_over_families_comes_first():
+    good = {family: (0.3, 0.5) for family in FAMILIES}
+    found = Evidence(table({("annealing", "costs"): ANNEALING, ("good", "costs"): good})).choices(
+        "new", Level.COSTS, 100
+    )
+    assert [each.strategy for each in found] == ["good", "annealing"]
+    assert found[1].share == pytest.approx(0.2)
+    assert found[0].share == pytest.approx(0.2 + 5 * 0.1 / (5 + 3))  # the lead of five families counts as among eight
+
+
+def test_the_problems_own_family_outweighs_others():
+    other = dict.fromkeys(FAMILIES, (0.3, 0.5)) | {"a": (0.0, 0.0)}
+    evidence = Evidence(table({("annealing", "costs"): ANNEALING, ("other", "costs"): other}))
+    assert evidence.choices("b", Level.COSTS, 100)[0].strategy == "other"
+    assert evidence.choices("a", Level.COSTS, 100)[0].strategy == "annealing"
+
+
+def test_a_strategy_that_sees_more_than_the_problem_tells_is_left_out():
+    parts = dict.fromkeys(FAMILIES, (0.9, 0.9))
+    evidence = Evidence(table({("annealing", "costs"): ANNEALING, ("graybox", "parts"): parts}))
+    assert [each.strategy for each in evidence.choices("new", Level.STRUCTURE, 100)] == ["annealing"]
+    assert evidence.choices("new", Level.PARTS, 100)[0].strategy == "graybox"
+
+
+def test_two_families_are_too_few_for_a_new_one_but_not_for_themselves():
+    few = {"a": (0.9, 0.9), "b": (0.9, 0.9)}
+    evidence = Evidence(table({("annealing", "costs"): ANNEALING, ("few", "costs"): few}))
+    assert [each.strategy for each in evidence.choices("new", Level.COSTS, 100)] == ["annealing"]
+    assert evidence.choices("a", Level.COSTS, 100)[0].strategy == "few"
+
+
+def test_shares_lie_on_a_line_in_the_logarithm_of_evaluations():
+    evidence = Evidence(table({("annealing", "costs"): ANNEALING}))
+    after = [evidence.after({"annealing": n}, "share")["annealing"].iloc[0] for n in (10, 100, 316, 1000, 100_000)]
+    assert after == pytest.approx([0.2, 0.2, 0.3, 0.4, 0.4], abs=1e-3)
+
+
+def test_nothing_is_said_of_shorter_runs_than_a_strategy_made():
+    rows = table({("annealing", "costs"): ANNEALING, ("late", "costs"): dict.fromkeys(FAMILIES, (0.9, 0.9))})
+    evidence = Evidence(rows[(rows["strategy"] != "late") | (rows["budget"] == 1000)])
+    assert [each.strategy for each in evidence.choices("new", Level.COSTS, 100)] == ["annealing"]
+    assert evidence.choices("new", Level.COSTS, 1000)[0].strategy == "late"
+
+
+def test_with_little_time_a_quick_strategy_is_better():
+    slow = {family: (0.25, 0.45) for family in FAMILIES}
+    own = {"annealing": 0.0, "slow": 9.0}
+    evidence = Evidence(table({("annealing", "costs"): ANNEALING, ("slow", "costs"): slow}, own))
+    assert evidence.choices("new", Level.COSTS, 1000)[0].strategy == "slow"
+    best, other = evidence.choices("new", Level.COSTS, 1000, seconds=1000, evaluation=1.0)
+    assert (best.strategy, best.evaluations, other.evaluations) == ("annealing", 1000, 100)
+
+
+def test_a_lead_counts_families():
+    mixed = {"a": (0.9, 0.9), "b": (0.1, 0.1), "c": (0.2, 0.4), "d": (0.8, 0.8), "e": (0.7, 0.7)}
+    evidence = Evidence(table({("annealing", "costs"): ANNEALING, ("mixed", "costs"): mixed}))
+    lead = evidence.lead(*evidence.choices("new", Level.COSTS, 100))
+    assert (lead.over, lead.ahead, lead.behind, lead.families) == ("annealing", 3, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("problem", "level"),
+    [("fusion/rnn", Level.PARTS), ("recorded/tile-transformer", Level.COSTS), ("llvm/tree", Level.COSTS)],
+)
+def test_what_a_problem_tells(problem, level):
+    assert sees(Registry().problem(problem)) is level
+
+
+def test_costs_of_parts_are_used_where_a_problem_tells_them():
+    assert choices(Registry().problem("tile/rnn"), 200)[0].strategy == "graybox"
+
+
+def test_a_space_that_the_budget_covers_is_searched_whole():
+    problem = Registry().problem("recorded/triton-softmax-8192x4096")
+    best = choices(problem, 500)[0]
+    assert (best.strategy, best.evaluations, best.share) == ("exhaustive", 480, 1.0)
+    assert choices(problem, 479)[0].strategy != "exhaustive"
+    assert choices(problem, 500, seconds=479, evaluation=1.0)[0].strategy != "exhaustive"
+
+
+def test_no_evaluation_is_refused(suite):
+    assert "not even one" in suite("recommend", "--problem", "tile/rnn", "--budget", 0).err
+
+
+def test_a_time_without_an_evaluation_is_refused():
+    with pytest.raises(UserError, match="not even one"):
+        choices(Registry().problem("tile/rnn"), 100, seconds=1, evaluation=2)
+
+
+def test_auto_stands_for_the_best_over_all_problems():
+    assert with_choice(("auto", "random", "graybox"), ("tile/rnn", "fusion/rnn"), 200, Registry()) == (
+        "graybox",
+        "random",
+    )
+    assert with_choice(("random",), ("no/such",), 200, Registry()) == ("random",)
+
+
+def test_a_plugin_may_be_called_auto(tmp_path):
+    file = tmp_path / "auto.py"
+    file.write_text("from bbo_suite import Strategy\nclass Auto(Strategy):\n    def ask(self, n): ...\n")
+    assert with_choice(("auto",), ("tile/rnn",), 200, Registry((file,))) == ("auto",)
+
+
+def test_auto_runs_from_python(tmp_path):
+    study = bbo_suite.run("auto", "tile/rnn", budget=50, results=tmp_path, quiet=True)
+    assert {run["strategy"] for run in study} == {"graybox"}
+
+
+def test_the_published_evidence_is_about_strategies_and_families_that_exist():
+    registry, rows = Registry(), published().table
+    for name, own in rows.groupby("strategy"):
+        assert registry.strategy(name).level.word == own["level"].iloc[0]
+    assert set(rows["family"]) <= set(registry.families())
+    assert rows["share"].between(0, 1).all()
+    assert not rows.duplicated(["task", "strategy", "budget"]).any()
+
+
+def test_the_command_says_what_to_take_and_how_sure_that_is(suite):
+    text = suite("recommend", "--problem", "fusion/rnn", "--budget", 200).out
+    assert "take graybox, which sees costs of parts" in text
+    assert "run --problem fusion/rnn --strategy graybox --budget 200" in text
+
+
+def test_the_command_speaks_json(suite):
+    told = json.loads(suite("recommend", "--problem", "tile/rnn", "--seconds", 10, "--json").out)
+    assert told["choices"][0]["strategy"] == "graybox"
+    assert told["seconds_of_one"] > 0
+    assert all(math.isfinite(each["share"]) for each in told["choices"])
