@@ -117,13 +117,11 @@ def _counted(best: Best) -> Iterator[str]:
 
 def _gains(best: Best, everything: bool) -> Iterator[str]:
     """Yield how much each needed change gains, the largest gain first."""
-    from ..verify.minimal import gain_text
-
-    changes = best.changes()
-    shown = changes if everything or len(changes) <= _FEW else changes[: _FEW - 1]
-    yield from (f"  {gain_text(gain):>9}  {c.name}: {c.default} -> {c.value}" for c, gain in shown)
-    if len(shown) < len(changes):
-        yield f"  … {len(changes) - len(shown):,} more: --all"
+    lines = best.gain_lines()
+    shown = lines if everything or len(lines) <= _FEW else lines[: _FEW - 1]
+    yield from shown
+    if len(shown) < len(lines):
+        yield f"  … {len(lines) - len(shown):,} more: --all"
 
 
 def _pasted(best: Best, everything: bool) -> list[str]:

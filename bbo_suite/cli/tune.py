@@ -251,7 +251,6 @@ _SECONDS = 30.0
 def _answer(best: Best, verdicts: Sequence[Verdict], counts: Mapping[str, int]) -> Iterator[str]:
     """Yield the lines that tell what was found."""
     from ..store.identity import known_speedups
-    from ..verify.minimal import gain_text
 
     tried = ", ".join(f"{many:,} {what.replace('_', ' ')}" for what, many in counts.items())
     yield f"{sum(counts.values()):,} candidates: {tried}"
@@ -268,7 +267,7 @@ def _answer(best: Best, verdicts: Sequence[Verdict], counts: Mapping[str, int]) 
     yield f"checked: {best.checked}"
     if best.better:
         yield best.better
-    yield from (f"  {gain_text(gain):>9}  {c.name}: {c.default} -> {c.value}" for c, gain in best.changes())
+    yield from best.gain_lines()
     if unit == "bytes" and best.minimal_again:
         yield f"the program has {cost(best.minimal_again.value, unit)}"
     if verdicts:

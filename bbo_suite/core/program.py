@@ -47,6 +47,27 @@ class Kernel:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Words:
+    """What a picture calls the pieces of a program; by default they are kernels, whose costs are times.
+
+    Attributes:
+      kernel, member: a piece, and what it is made of.
+      edge: what an arrow between two pieces is.
+      incoming, outgoing: what comes before the names of pieces that an arrow comes from, or goes to.
+      strip: how all pieces stand side by side.
+      gone: why a piece is gone.
+    """
+
+    kernel: str = "kernel"
+    member: str = "instruction"
+    edge: str = "data through memory"
+    incoming: str = "reads"
+    outgoing: str = "read by"
+    strip: str = "in the order in which they run, as wide as they take long"
+    gone: str = "others compute it"
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """A program as a candidate compiles it.
@@ -54,10 +75,12 @@ class Program:
     Attributes:
       kernels: in the order in which they run; their costs add up to that of the candidate.
       edges: `(m, 2)` numbers of kernels: the second reads what the first stores.
+      words: for kernels that are something else, such as functions.
     """
 
     kernels: tuple[Kernel, ...]
     edges: NDArray[np.int64]
+    words: Words = Words()
 
 
 class Descriptions:

@@ -85,9 +85,13 @@ def effect(ratio: float | None, unit: str) -> str:
     if is_time(unit):
         return f"speedup {ratio:.4f}"
     saved, noun = 1 - 1 / ratio if ratio else -math.inf, re.sub("^$|^times .*", "cost", unit)
-    counted = re.search(r"[^s]s$", noun.split(" (")[0])
-    word = "more" if saved < 0 else "fewer" if counted else "less"
+    word = "more" if saved < 0 else "fewer" if is_counted(noun) else "less"
     return f"{_percent(abs(saved))} {word} {noun}"
+
+
+def is_counted(unit: str) -> bool:
+    """Return whether costs in a unit count things, such as bytes."""
+    return not is_time(unit) and re.search(r"[^s]s$", unit.split(" (")[0]) is not None
 
 
 def _percent(share: float) -> str:

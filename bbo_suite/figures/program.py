@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from scipy.cluster.hierarchy import DisjointSet
 
-from ..core.program import Kernel, Program
+from ..core.program import Kernel, Program, Words
 from ..store.frames import printable
 from . import style
 from .canvas import MARGIN, Canvas
@@ -162,7 +162,7 @@ class Column:
     def draw(self, canvas: Canvas, x: float, y: float, longest: float, write: Writer) -> None:
         """Draw the column with its upper left corner at (x, y); a box of cost `longest` is filled to its width."""
         read, readers = neighbours(self.program, self.kernels)
-        self._name(canvas, "reads", read, x, y)
+        self._name(canvas, self.program.words.incoming, read, x, y)
         top, places = y + _BESIDE, {}
         for i in self.shown:
             height = self._box_height(self.program.kernels[i])
@@ -174,7 +174,7 @@ class Column:
             canvas.text(x + LEFT, top + LINE / 2, f"… {len(hidden)} more, {rest}", 6.5, color="0.35")
             top += LINE
         self._arrows(canvas, places)
-        self._name(canvas, "read by", readers, x, top)
+        self._name(canvas, self.program.words.outgoing, readers, x, top)
 
     def _twin(self, kernel: Kernel) -> Kernel | None:
         return next((each for each in self.other.kernels if each.name == kernel.name), None)
@@ -192,7 +192,7 @@ class Column:
         return LINE * (1 + len(self._lines(kernel))) + 2 * _PADDING
 
     def _box(self, canvas: Canvas, kernel: Kernel, x: float, y: float, longest: float, write: Writer) -> None:
-        height, text = self._box_height(kernel), about(kernel, write)
+        height, text = self._box_height(kernel), about(kernel, write, self.program.words.member)
         colour = CHANGED if self._twin(kernel) else NEW if self.after else GONE
         filled = _BOX * kernel.cost / longest if longest else 0.0
         canvas.box(x, y, _BOX, height, text, facecolor="0.94", edgecolor=colour, lw=1.1)
@@ -224,10 +224,10 @@ class Column:
             add_tooltip(line, "\n".join([word, *names[:_INSTRUCTIONS]]))
 
 
-def about(kernel: Kernel, write: Writer) -> str:
-    """Return what is shown of a kernel at the pointer: its cost, what is chosen for it, and its instructions."""
+def about(kernel: Kernel, write: Writer, member: str) -> str:
+    """Return what is shown of a kernel at the pointer: its cost, what is chosen for it, and what it is made of."""
     many = len(kernel.members)
-    head = f"{kernel.name}: {write(kernel.cost)}, {many} instruction{'' if many == 1 else 's'}"
+    head = f"{kernel.name}: {write(kernel.cost)}, {_many(many, member)}"
     settings = [f"{name}: {text}" for name, text in kernel.settings.items()]
     more = [f"… {many - _INSTRUCTIONS} more"] if many > _INSTRUCTIONS else []
     return "\n".join([head, *settings, *kernel.members[:_INSTRUCTIONS], *more])
@@ -274,7 +274,7 @@ def draw(before: Program, after: Program, unit: str, title: str, note: str = "")
     for i, (group, columns) in enumerate(zip(drawn, panels, strict=True)):
         _head(canvas, i, group, whole, places[i], write)
         _panel(canvas, columns, places[i], write)
-    style.caption(canvas.figure, f"{note} {_how_to_read(drawn, groups, whole)}".strip())
+    style.caption(canvas.figure, f"{note} {_how_to_read(drawn, groups, whole, after.words)}".strip())
     return canvas.figure, program_data(before, after)
 
 
@@ -325,33 +325,42 @@ def _strips(canvas: Canvas, programs: Sequence[Program], groups: Sequence[Group]
         x, y = MARGIN + _BEFORE_STRIP, 0.6 + row * 0.45
         canvas.text(MARGIN, y + _STRIP / 2, word, 9)
         for number, pairs in groupby(enumerate(program.kernels), key=lambda pair: numbers.get(pair[0])):
-            run = [kernel for _, kernel in pairs]
+            run, word = [kernel for _, kernel in pairs], program.words.kernel
             width, colour = scale * sum(kernel.cost for kernel in run), "0.82" if number is None else _COLOURS[number]
             canvas.box(
-                x, y, width, _STRIP, _about_run(run, number, write), facecolor=colour, edgecolor="white", lw=0.15
+                x, y, width, _STRIP, _about_run(run, number, write, word), facecolor=colour, edgecolor="white", lw=0.15
             )
             x += width
         canvas.text(x + 0.08, y + _STRIP / 2, write(sum(kernel.cost for kernel in program.kernels)), 9)
 
 
-def _about_run(run: Sequence[Kernel], number: int | None, write: Writer) -> str:
-    """Return what is shown at the pointer of neighbouring kernels: how many there are, and which take longest."""
+def _about_run(run: Sequence[Kernel], number: int | None, write: Writer, word: str) -> str:
+    """Return what is shown at the pointer of neighbouring kernels: how many there are, and which cost most."""
     longest = sorted(run, key=lambda kernel: -kernel.cost)[:_TOLD]
     what = "not drawn below" if number is None else f"region {number + 1}"
-    head = f"{len(run)} kernel{'' if len(run) == 1 else 's'} ({what}): {write(sum(kernel.cost for kernel in run))}"
+    head = f"{_many(len(run), word)} ({what}): {write(sum(kernel.cost for kernel in run))}"
     return "\n".join([head, *(f"{kernel.name}: {write(kernel.cost)}" for kernel in longest)])
 
 
-def _how_to_read(drawn: Sequence[Group], groups: Sequence[Group], whole: float) -> str:
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word if count == 1 else _plural(word)}"
+
+
+def _plural(word: str) -> str:
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def _how_to_read(drawn: Sequence[Group], groups: Sequence[Group], whole: float, words: Words) -> str:
+    kernel, kernels, members = words.kernel, _plural(words.kernel), _plural(words.member)
     if not groups:
-        return "No kernel differs from those of the default."
+        return f"No {kernel} differs from those of the default."
     rest = [region for group in groups[len(drawn) :] for region in group]
     gain, many = _share(sum(region.gain for region in rest), whole), "region" if len(rest) == 1 else "regions"
     more = f" Not drawn: {len(rest):,} {many} with a gain of {gain}." if rest else ""
     return (
-        "Strips: all kernels in the order in which they run, as wide as they take long; those of a numbered region "
-        "have its colour. Below: the regions with the largest gains, the default on the left. A box is a kernel, "
-        "filled by its share of the region's longest; an arrow is data through memory. Orange: a kernel that is gone, "
-        "because others compute it; green: a new one; blue: both have it, with the instructions that moved out (−) or "
+        f"Strips: all {kernels} {words.strip}; those of a numbered region "
+        f"have its colour. Below: the regions with the largest gains, the default on the left. A box is a {kernel}, "
+        f"filled by its share of the region's most costly; an arrow is {words.edge}. Orange: a {kernel} that is gone, "
+        f"because {words.gone}; green: a new one; blue: both have it, with the {members} that moved out (−) or "
         f"in (+).{more}"
     )

@@ -21,7 +21,7 @@ from ..store.folders import check_problems, run_folders
 from ..store.identity import BASELINES, known_speedups
 from ..store.rows import Row
 from ..store.stored_run import StoredRun, readable
-from .minimal import Minimal, minimal
+from .minimal import Minimal, gain_text, minimal
 from .remeasure import Remeasured, fresh, measure
 
 
@@ -153,6 +153,14 @@ class Best:
             return []
         known = {change.column: change for change in self.loaded.changes(self.minimal.config)}
         return [(known[each.column], each.gain) for each in self.minimal.needed if each.column in known]
+
+    def gain_lines(self) -> list[str]:
+        """Return a line for each of these changes: what it saves, and what it changes."""
+        again, run = self.minimal_again, self.run
+        known = (again.value, run.head["unit"]) if again and run else (0.0, "")
+        texts = [(gain_text(gain, *known), change) for change, gain in self.changes()]
+        width = max((len(gain) for gain, _ in texts), default=0)
+        return [f"  {gain:>{width}}  {c.name}: {c.default} -> {c.value}" for gain, c in texts]
 
     def needed_text(self) -> str:
         """Return how many changes are needed, and what the minimiser found beyond the strategy; empty if not known."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.evaluation import evaluate
 from ..core.problem import Problem
+from ..core.quantities import is_counted
 from ..errors import error_boundary
 from ..timing import enough, middle
 
@@ -81,9 +82,17 @@ def minimal(problem: Problem, config: NDArray, noisy: bool) -> Minimal:
     return Minimal(reduction.config, len(changed), needed, reduction.evaluations, reduction.noise)
 
 
-def gain_text(gain: float) -> str:
-    """Return a gain as text; a candidate that fails without the change has no number."""
-    return f"{100 * gain:.3f} %" if math.isfinite(gain) else "fails"
+def gain_text(gain: float, cost: float = 0.0, unit: str = "") -> str:
+    """Return a gain as text, such as `41 bytes, 1.246 %`; a candidate that fails without the change has no number.
+
+    Args:
+      cost: of the candidate; with it, costs that count things are counted.
+      unit: of the cost.
+    """
+    if not math.isfinite(gain):
+        return "fails"
+    count = f"{round(gain * cost):,} {unit}, " if cost and is_counted(unit) else ""
+    return f"{count}{100 * gain:.3f} %"
 
 
 def _neighbours_together(problem: Problem) -> NDArray[np.int64]:

@@ -243,6 +243,13 @@ class InliningDecomposition(Decomposition):
         places = np.flatnonzero(counts)
         return places, keys[places], features[places]
 
+    def inlined(self, config: NDArray) -> NDArray[np.bool_]:
+        """Return `(A,)` whether each site of the graph is inlined under a `(d,)` candidate."""
+        self.described(config)
+        found = np.empty(len(self.graph.callers), np.bool_)
+        found[np.argsort(self.graph.callers, kind="stable")] = self._state.decided > 0
+        return found
+
 
 @compiled()
 def _read_all(state: _State, keys: NDArray, features: NDArray, counts: NDArray) -> None:

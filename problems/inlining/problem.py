@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Graph, Parts, Space, Structure
 from bbo_suite.core.libraries import refusal
+from bbo_suite.core.program import Kernel, Program, Words
 from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import LiveProblem, PartRow, Service, name_key, packed_by_name
 
@@ -191,6 +192,19 @@ class InliningProblem(LiveProblem):
             parts=self.decomposition,
         )
 
+    def picture(self, config: NDArray) -> Program | None:
+        """Return the functions of the object with their sizes, the bodies in each, and the calls that are left.
+
+        Which calls are inlined is as `InliningDecomposition` sees it; None if the candidate fails.
+        """
+        found = super().evaluate_parts(config[None])
+        assert found.parts is not None
+        sizes = dict(zip(found.parts.keys.tolist(), found.parts.costs.tolist(), strict=True))
+        if not sizes:
+            return None
+        costs = np.array([sizes.get(key, 0.0) for key in self._keys.tolist()])
+        return _drawn(self.graph, self.decomposition.inlined(config), costs, float(found.values[0]))
+
     def _is_one_source(self) -> bool:
         return len(self._files) == 1 and self._files[0].suffix in SOURCES
 
@@ -212,12 +226,12 @@ class InliningProblem(LiveProblem):
         return f"{shlex.join(words)}; the code must be as it was, and LLVM {llvm_version()}"
 
     def replayed(self, config: NDArray, value: float) -> str:
-        """Return whether clang makes of the pasted lines what was promised."""
+        """Return whether clang makes of the pasted lines what was promised, and whether the results are right."""
         if not self.pasted_file or self.unit != "bytes":
             return ""
-        from .worker import TEXT
+        from .worker import RESULTS, TEXT
 
-        return replayed(self.query(TEXT), self.paste(config), value)
+        return replayed(self.query(TEXT), self.paste(config), value, lambda text: self.query((RESULTS, text)))
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the call graph, and whether results are compared."""
@@ -234,6 +248,35 @@ class InliningProblem(LiveProblem):
 
 
 _KINDS = ("instructions", "memory instructions", "calls", "branches")
+
+
+_WORDS = Words(
+    *("function", "body", "a call", "called by", "calls"),
+    strip="of the object, as wide as they are large",
+    gone="others have its body",
+)
+_REST = "(other code)"
+
+
+def _drawn(graph: CallGraph, inlined: NDArray[np.bool_], costs: NDArray[np.float64], total: float) -> Program:
+    """Return the functions that have a cost, with the bodies in each and the calls between them, and the rest."""
+    left = np.flatnonzero(costs > 0)
+    bodies = [_bodies(f, graph.callers[inlined], graph.callees[inlined]) for f in left.tolist()]
+    names = [tuple(graph.names[body] for body in own) for own in bodies]
+    kernels = [Kernel(own[0], cost, own) for own, cost in zip(names, costs[left].tolist(), strict=True)]
+    if (rest := total - costs.sum()) > 0:
+        kernels.append(Kernel(_REST, rest, (_REST,)))
+    called = [np.unique(graph.callees[~inlined & np.isin(graph.callers, own)]) for own in bodies]
+    edges = [(a, b) for a, own in enumerate(called) for b in np.flatnonzero(np.isin(left, own)).tolist() if a != b]
+    return Program(tuple(kernels), np.array(edges, np.int64).reshape(-1, 2), _WORDS)
+
+
+def _bodies(function: int, callers: NDArray[np.int64], callees: NDArray[np.int64]) -> list[int]:
+    """Return a function and all that is inlined into it, directly or not."""
+    found = [function]
+    for body in found:  # it grows
+        found += [f for f in callees[callers == body].tolist() if f not in found]
+    return list(dict.fromkeys(found))
 
 
 def _split(name: str) -> list[Path]:

@@ -1,10 +1,11 @@
-"""Replays inlining decisions with clang, and says whether the object is as promised."""
+"""Replays inlining decisions with clang, and says whether the size and the results are as promised."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from bbo_suite import UserError
@@ -23,13 +24,14 @@ def replaying(file: str) -> list[str]:
     return ["-Oz", "-gline-tables-only", *(word for option in options for word in ("-mllvm", option))]
 
 
-def replayed(module: str, lines: str, promised: float) -> str:
+def replayed(module: str, lines: str, promised: float, results: Callable[[str], str]) -> str:
     """Compile a module with zig's clang on its own and as the lines say, and return what that gives, in a few words.
 
     Args:
       module: as LLVM text, not optimised.
       lines: what is inlined where.
       promised: the bytes of code.
+      results: says of what clang makes, as LLVM text, whether its results are right.
     """
     try:
         program, caches = zig("replaying")
@@ -38,15 +40,17 @@ def replayed(module: str, lines: str, promised: float) -> str:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "module.ll").write_text(module)
         Path(folder, "lines").write_text(f"{lines}\n")
-        sizes = []
-        for options in (["-Oz"], replaying("lines")):
-            command = [program, "clang", *options, "-w", "-c", "module.ll", "-o", "module.o"]
+        files = {"alone.o": ["-Oz", "-c"], "replayed.o": [*replaying("lines"), "-c"]}
+        files["replayed.ll"] = [*replaying("lines"), "-S", "-emit-llvm"]
+        for file, options in files.items():
+            command = [program, "clang", *options, "-w", "module.ll", "-o", file]
             done = subprocess.run(command, cwd=folder, env=os.environ | caches, capture_output=True, text=True)
             if done.returncode:
                 return f"clang fails: {(done.stderr.strip().splitlines() or [''])[0][:200]}"
-            sizes.append(_code_bytes(Path(folder, "module.o")))
-    same = "as promised" if sizes[1] == promised else f"not {promised:,.0f}"
-    return f"{sizes[0]:,} -> {sizes[1]:,} bytes with clang, {same}"
+        alone, size = (_code_bytes(Path(folder, file)) for file in list(files)[:2])
+        right = results(Path(folder, "replayed.ll").read_text())
+    same = "as promised" if size == promised else f"not {promised:,.0f}"
+    return f"{alone:,} -> {size:,} bytes with clang, {same}; {right}"
 
 
 def _code_bytes(file: Path) -> int:

@@ -16,9 +16,10 @@ from ..llvm.machine_code import Row, code_functions, instructions, sections, tex
 from ..llvm.worker import Enter, Optimiser, Passes, forbid_processes, prepare
 from .sites import Function, Module
 
-GRAPH, TEXT, REMARKS = "graph", "text", "remarks"
+GRAPH, TEXT, REMARKS, RESULTS = "graph", "text", "remarks", "results"
 """Requests for the call graph and for the module; `(REMARKS, decisions)` asks for what a candidate inlines, in lines
-that clang replays. A candidate is a text with the number of each decision."""
+that clang replays, and `(RESULTS, text)` whether a module that another compiler made of this one has the same results.
+A candidate is a text with the number of each decision."""
 _READ_ONLY = (b".rodata", b".data.rel.ro")
 _GROWTH, _SPARE = 4.0, 10_000
 """Before it is compiled, a candidate may have so many times the instructions of the module, and so many more."""
@@ -66,12 +67,23 @@ class _Inliner(Optimiser):
         )
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - as the base class
-        """Return the call graph, the module, what a candidate inlines, or what the base class does."""
+        """Return the call graph, the module, what a candidate inlines, a verdict, or what the base class does."""
         if request == GRAPH:
             return self._graph()
         if request == TEXT:
             return self.passes.module.text
+        if request[:1] == (RESULTS,):
+            return self._verdict(request[1], enter)
         return self.passes.inlined(request[1]) if request[:1] == (REMARKS,) else super().answer(request, enter)
+
+    def _verdict(self, text: str, enter: Enter) -> str:
+        if self.correct is None:
+            return f"its results were not compared: {self._why_not}"
+        try:
+            wrong = self._why_wrong(llvm.parse_assembly(text), enter)
+        except RuntimeError:
+            return "its results were not compared: LLVM here cannot read what clang writes"
+        return "its results are right" if wrong is None else f"WRONG results: {wrong[1]}"
 
     def _cost(self, module: llvm.ModuleRef, text: str) -> float:
         return sum(row[-1] for row in self._parts(module, text))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bbo_suite import Study, UserError
-from bbo_suite.core.program import Change, Kernel, Program
+from bbo_suite.core.program import Change, Kernel, Program, Words
 from bbo_suite.figures import interactive, program
 from bbo_suite.figures.outcome import draw_changes
 from bbo_suite.figures.program import alike, neighbours, regions
@@ -79,6 +79,15 @@ def test_the_picture_says_what_each_region_gains_and_names_instructions_at_the_p
     assert "c: 3.5 s, 2 instructions\nb\nc" in titles(figure)
     assert "1 kernel (not drawn below): 5 s\na: 5 s" in titles(figure)
     assert set(data["region"]) == {1, 2}
+
+
+def test_a_program_has_its_own_words():
+    words = Words("country", "town", "a road", "from", "to", strip="by size", gone="others took it")
+    before, after = (Program(each.kernels, each.edges, words) for each in (BEFORE, AFTER))
+    text = " ".join(" ".join(written(program.draw(before, after, "people", "toy")[0])).split())
+    assert "Strips: all countries by size; those" in text and "with the towns that moved out" in text
+    assert "an arrow is a road. Orange: a country that is gone, because others took it" in text
+    assert "from a" in text and "to d" in text and "kernel" not in text and "instruction" not in text
 
 
 def test_hundreds_of_regions_fit():

@@ -76,6 +76,7 @@ def test_a_change_whose_gain_would_read_0_is_not_needed():
     config[:60] = 1
     least = minimal(problem, config, noisy=False)
     assert all(gain_text(gain) != "0.000 %" for gain in gains_of(least).values())
+
     cost, before = (problem.evaluate(each[None]).values[0] for each in (least.config, config))
     assert 50 in gains_of(least) and cost <= before * (1 + LEAST)
 
@@ -123,3 +124,11 @@ def test_the_command_prints_what_is_needed_and_how_it_was_found(suite, toy):
     first = least["needed"][0]
     assert f"{len(least['needed'])} of {least['changes']} changes are needed" in out
     assert f"{first['name']}: {first['default']} -> {first['value']}" in out
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"), [("bytes", "48 bytes, 1.246 %"), ("seconds", "1.246 %"), ("quality", "1.246 %")]
+)
+def test_a_gain_of_what_is_counted_is_counted(unit, text):
+    assert gain_text(0.01246, 3853.0, unit) == text
+    assert gain_text(np.inf, 3853.0, unit) == "fails"

@@ -1,16 +1,21 @@
 """Files of C and C++: names with lines, messages, and decisions that clang replays."""
 
+import re
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_problems.inlining.worker import RESULTS, TEXT
 from bbo_problems.programs_c import source
 from bbo_suite import Status, UserError, evaluate
 
 no_zig = pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed")
 pytestmark = [no_zig, pytest.mark.slow]  # CI installs it for its later stage
+
+
+RIGHT = "its results are right"
 
 
 def test_clang_replays_what_was_found():
@@ -20,9 +25,26 @@ def test_clang_replays_what_was_found():
     rows = np.vstack([problem.default_row()[None], problem.space.sample(3, rng)])
     rows = np.vstack([rows, np.ones_like(rows[:1])])
     for row, value in zip(rows, evaluate(problem, rows).values, strict=True):
-        assert problem.replayed(row, value) == f"984 -> {value:,.0f} bytes with clang, as promised"
+        assert problem.replayed(row, value) == f"984 -> {value:,.0f} bytes with clang, as promised; {RIGHT}"
     assert problem.pasted_file == "queue.inlining" and "-cgscc-inline-replay=queue.inlining" in problem.usage()
     assert "not 7" in problem.replayed(problem.default_row(), 7.0)
+
+
+def test_another_program_than_the_replayed_one_has_wrong_results():
+    problem = bbo_suite.problem(f"inlining:{source('queue')}")
+    module = problem.query(TEXT)
+    assert problem.query((RESULTS, module)) == RIGHT
+    other = re.sub(r"ret i64 %\w+", "ret i64 1", module)
+    assert other != module and problem.query((RESULTS, other)).startswith("WRONG results: run(")
+    assert "not compared: " in problem.query((RESULTS, "no module"))
+
+
+def test_results_that_cannot_be_compared_are_named(tmp_path):
+    (tmp_path / "a.c").write_text(
+        "static int leaf(int x) { return 3 * x ^ 5; }\nint f(int x) { return leaf(x) + leaf(x + 1); }\n"
+    )
+    problem = bbo_suite.problem(f"inlining:{tmp_path / 'a.c'}")
+    assert "its results were not compared: " in problem.replayed(problem.default_row(), 1.0)
 
 
 def test_shipped_text_and_c_have_the_same_default():

@@ -47,6 +47,16 @@ def test_calls_are_decisions_and_a_function_goes_with_its_last_call(tmp_path):
     assert found.values[0] > found.values[1] and (found.status == Status.OK).all()
 
 
+def test_a_picture_has_the_functions_with_the_bodies_in_each(tmp_path):
+    made = problem(tmp_path, LEAF + RUN)
+    apart, together, failed = (made.picture(np.array(row)) for row in ([1, 2], [2, 2], [0, 0]))
+    assert {kernel.name: kernel.members for kernel in apart.kernels} == {"leaf": ("leaf",), "run": ("run", "leaf")}
+    assert [(apart.kernels[a].name, apart.kernels[b].name) for a, b in apart.edges] == [("run", "leaf")]
+    assert {kernel.name: kernel.members for kernel in together.kernels} == {"run": ("run", "leaf")}
+    assert sum(kernel.cost for kernel in apart.kernels) == costs(made, [1, 2])[0]
+    assert failed.words.kernel == "function"
+
+
 @pytest.mark.parametrize(("variant", "unit"), [("@data", "bytes"), ("@instructions", "instructions")])
 def test_other_costs(tmp_path, variant, unit):
     made = problem(tmp_path, LEAF + RUN, variant)
