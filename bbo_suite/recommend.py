@@ -40,8 +40,8 @@ _NO_LEAD = 3
 """A lead counts as if so many further families had shown none."""
 _OTHERS = 2
 """What other families say counts as much as so many tasks of the problem's own."""
-_FEWEST = 3
-"""Families on which a strategy ran before it is recommended to another one."""
+_FEWEST = 0.5
+"""The share of the families on which a strategy ran before it is recommended to another one."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,10 @@ class Evidence:
         made = {n: self._made(n, budget, seconds, evaluation) for n, sees in self._levels.items() if sees <= level}
         shares, gains = self.after(made, "share"), self.after(made, "gain")
         near = gains.loc[[family]] if family in gains.index else gains
-        found = []
+        found, fewest = [], _FEWEST * gains.index.unique("family").size
         for name, share in _expected(shares, family).items():
             ran_on = shares[name].dropna().index.unique("family")
-            if family in ran_on or len(ran_on) >= _FEWEST:
+            if family in ran_on or len(ran_on) >= fewest:
                 low, middle, high = near[name].quantile([0.25, 0.5, 0.75]).tolist()
                 found.append(Choice(name, self._levels[name], made[name], share, (low, middle, high)))
         return sorted(found, key=lambda choice: (-choice.share, choice.level, choice.strategy))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import re
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +15,10 @@ from ..errors import UserError
 from .app import AsJson, Plugins, Results, app, json_line
 from .watch import studies
 
+if TYPE_CHECKING:
+    from ..registry import Registry
+
+PICTURES = ("svg", "png", "pdf")
 KINDS = ("strategies", "problems", "studies")
 
 LARGEST = 10**1000
@@ -83,6 +88,9 @@ def _containing(text: str, items: list[dict[str, str]]) -> list[dict[str, str]]:
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="Id of a strategy or a problem.")],
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw a problem's space into a .svg, .png or .pdf file.")
+    ] = None,
     plugin: Plugins = None,
     as_json: AsJson = False,
 ) -> None:
@@ -97,3 +105,18 @@ def show(
     if as_json and facts.get("candidates", 0) > LARGEST:
         facts["candidates"] = None
     print(json_line(facts)) if as_json else catalogue.fact_table(facts)
+    if picture is not None:
+        _draw(registry, name, picture)
+
+
+def _draw(registry: Registry, problem: str, file: Path) -> None:
+    import numpy as np
+
+    from ..figures import save, space
+
+    if (suffix := file.suffix.removeprefix(".")) not in PICTURES:
+        raise UserError(f"--picture {file} does not end in {', '.join(f'.{each}' for each in PICTURES)}")
+    loaded = registry.problem(problem)
+    figure, data = space.draw(loaded, space.sample(loaded, np.random.default_rng(0)))
+    for path in save([(file.stem, figure, data)], file.parent, [suffix]):
+        print(path, file=sys.stderr)

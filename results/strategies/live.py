@@ -3,6 +3,7 @@
 The programs are all of LLVM's, the first 12 of GCC's by a digest of their names, and one-layer inference of XLA's.
 """
 
+from collections.abc import Collection
 from hashlib import blake2b
 
 from bbo_suite import Plan
@@ -11,10 +12,10 @@ from bbo_suite.registry import Registry
 STRATEGIES = ["random", "annealing", "evolution", "mbo", "nevergrad:DiscreteLenglerOnePlusOne", "pymoo:GA"]
 
 
-def programs(family: str, most: int, end: str = "") -> list[str]:
-    """Return the first programs of a family by a digest of their names, of those whose names end so."""
-    names = [f"{family}/{name}" for name in Registry().families()[family]().instances]
-    return sorted((n for n in names if n.endswith(end)), key=lambda name: blake2b(name.encode()).digest())[:most]
+def programs(family: str, most: int, end: str = "", among: Collection[str] = ()) -> list[str]:
+    """Return the first programs of a family by a digest of their names, of some of them or of those that end so."""
+    names = [f"{family}/{name}" for name in among or Registry().families()[family]().instances if name.endswith(end)]
+    return sorted(names, key=lambda name: blake2b(name.encode()).digest())[:most]
 
 
 def timed(problems: list[str], seconds: float) -> Plan:

@@ -1,4 +1,4 @@
-"""Writes verdicts.csv and gain.png beside this file, and prints the tables that README.md has."""
+"""Writes verdicts.csv, gain.png and halves.png beside this file, and prints the tables that README.md has."""
 
 from __future__ import annotations
 
@@ -130,6 +130,39 @@ def draw(table: pd.DataFrame) -> None:
     figure.savefig(HERE / "gain.png", dpi=80)
 
 
+HALVES = {
+    "graybox": "graybox (sees costs of parts)",
+    "local": "local (sees the structure)",
+    "mbo": "mbo",
+    "annealing": "annealing",
+    "nevergrad:DiscreteLenglerOnePlusOne": "DiscreteLengler (Nevergrad)",
+    "random": "random",
+}
+"""Of README's figure: strategies, and what they are called."""
+
+
+def draw_halves(halves: dict[str, pd.DataFrame]) -> None:
+    """Draw mean shares over families against evaluations, for each half.
+
+    A strategy's budgets are those that most of its families have, and its families those that have them all.
+    """
+    figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.6), sharey=True, layout="constrained")
+    looks = ("kk:^", "C3--s", "C2-o", "C0-D", "C4-v", "C7-x")
+    for ax, (title, table) in zip(axes, halves.items(), strict=True):
+        families = table.groupby(["strategy", "family", "budget"])["share"].mean().unstack("budget")
+        for (name, label), look in zip(HALVES.items(), looks, strict=True):
+            own = families.loc[name]
+            own = own.loc[:, own.count() > own.count().max() / 2].dropna()
+            ax.plot(own.columns, own.mean(), look[2:], color=look[:2].replace("kk", "k"), ms=4,
+                    label=f"{label}, {len(own)}")  # fmt: skip
+        ax.set(xscale="log", xlabel="evaluations", title=title, ylim=(-0.02, 1.02))
+        ax.set_xticks(list(families.columns), [f"{budget:,}" for budget in families.columns])
+        ax.legend(frameon=False, fontsize=8, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("share of the best known gain")
+    figure.savefig(HERE / "halves.png", dpi=90)
+
+
 if __name__ == "__main__":
     all_runs = simulated()
     gains = shares(all_runs)
@@ -141,3 +174,4 @@ if __name__ == "__main__":
     print(gains[gains["budget"] == BUDGETS[-1]].groupby("strategy")[["reach90", "reach99"]].mean().round(2).to_string())
     print(pd.concat(live()).to_string(float_format="%.4g"))
     draw(gains)
+    draw_halves({"Compilers and recorded GPU spaces": shares(real()), "Simulated compilers": gains})

@@ -76,7 +76,6 @@ def test_a_change_whose_gain_would_read_0_is_not_needed():
     config[:60] = 1
     least = minimal(problem, config, noisy=False)
     assert all(gain_text(gain) != "0.000 %" for gain in gains_of(least).values())
-
     cost, before = (problem.evaluate(each[None]).values[0] for each in (least.config, config))
     assert 50 in gains_of(least) and cost <= before * (1 + LEAST)
 

@@ -1,0 +1,31 @@
+"""The real half of the study: the same questions on compilers and on recorded hardware, none of it simulated.
+
+The programs are the first ones of a family by a digest of their names; for inlining, of those in its own plan. Of the
+recorded spaces four lie in `results/recorded/spaces`.
+"""
+
+import runpy
+from functools import partial
+from pathlib import Path
+
+from bbo_suite import Plan
+
+RESULTS = Path(__file__).parent.parent
+BUDGETS = (50, 200, 1_000)
+programs = runpy.run_path(str(Path(__file__).with_name("live.py")))["programs"]
+RECORDED = [*runpy.run_path(str(RESULTS / "recorded" / "plan.py"))["SPACES"], "recorded/triton-softmax-8192x4096"]
+LLVM, GCC, XLA = programs("llvm", 5), programs("gcc", 4), programs("xla-passes", 3, "-l1-infer")
+INLINING = programs("inlining", 6, among=runpy.run_path(str(RESULTS / "inlining" / "plan.py"))["OURS"])
+COSTS = ["random", "annealing", "evolution", "mbo", "nevergrad:DiscreteLenglerOnePlusOne"]
+
+runs = partial(Plan, seeds=3, batch=10, cutoffs=(20, 50, 100, 200, 500), plain_seeds=True)
+
+PLANS = [
+    runs(RECORDED, COSTS, BUDGETS),
+    runs(LLVM, COSTS, BUDGETS),
+    runs(INLINING, [*COSTS, "local", "published:inlining-tuner", "graybox"], BUDGETS[:2]),
+    runs(GCC, COSTS, BUDGETS[:2]),
+    runs(XLA, COSTS, BUDGETS[:2]),
+    runs(GCC, COSTS, BUDGETS[2:]),
+    runs(XLA, COSTS, BUDGETS[2:]),
+]
