@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .core.evaluation import told
 from .core.level import LEVEL, Level
-from .core.problem import Problem
+from .core.problem import Problem, family_of
 from .core.task import Structure
 from .errors import UserError
 from .registry import Registry
@@ -193,20 +193,16 @@ def sees(problem: Problem) -> Level:
     return Level.PARTS if problem.tells_parts and structure.parts is not None else Level.STRUCTURE
 
 
-def family_of(problem_id: str) -> str:
-    """Return the family of a problem."""
-    return problem_id.replace(":", "/").partition("/")[0]
-
-
 def choices(problem: Problem, budget: int, seconds: float = math.inf, evaluation: float = 0.0) -> list[Choice]:
     """Return the strategies for a problem, the most promising first; arguments as for `Evidence.choices`.
 
     Raises:
       UserError: the budget or the time is not enough for one evaluation.
     """
+    if budget < 1:
+        raise UserError(f"budget must be 1 or more, not {budget}")
     if (most := min(budget, seconds / max(evaluation, 1e-9))) < 1:
-        what = f"{budget} evaluations in {seconds:g} s, of {evaluation:.2g} s each,"
-        raise UserError(f"{what} are not even one; give more")
+        raise UserError(f"an evaluation takes {evaluation:.2g} s, and the limit is {seconds:g} s; give more seconds")
     found = published().choices(family_of(problem.id), sees(problem), budget, seconds, evaluation)
     whole = problem.space.cardinality
     nothing = (math.nan, math.nan, math.nan)

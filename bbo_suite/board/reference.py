@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.problem import family_of
 from ..errors import UserError
 from ..plan import Plan
 from ..registry import Registry
@@ -41,7 +42,7 @@ class Task:
     @property
     def family(self) -> str:
         """The family of the problem."""
-        return self.problem.partition("/")[0]
+        return family_of(self.problem)
 
     def share(self, cost: float) -> float:
         """Return the gain of a cost over the default as a share of the best known gain; 0 if nothing succeeded."""

@@ -19,6 +19,7 @@ from rich.table import Column, Table
 from ..core import options
 from ..core.evaluation import default_value, told, working_baselines
 from ..core.level import LEVEL
+from ..core.problem import family_of
 from ..core.space import Kind, count_text
 from ..core.strategy import Strategy
 from ..core.task import Structure
@@ -55,7 +56,7 @@ def families(items: Iterable[Mapping[str, str]]) -> dict[tuple[str, str], list[s
     found: dict[tuple[str, str], list[str]] = {}
     for item in items:
         if item["kind"] == "problem":
-            found.setdefault((re.split("[:/]", item["id"])[0], item["what"]), []).append(item["id"])
+            found.setdefault((family_of(item["id"]), item["what"]), []).append(item["id"])
     return found
 
 

@@ -18,7 +18,7 @@ from .watch import studies
 if TYPE_CHECKING:
     from ..registry import Registry
 
-PICTURES = ("svg", "png", "pdf")
+PICTURES = (".svg", ".png", ".pdf")
 KINDS = ("strategies", "problems", "studies")
 
 LARGEST = 10**1000
@@ -99,6 +99,8 @@ def show(
     from . import catalogue
     from .tables import reserved
 
+    if picture is not None and picture.suffix not in PICTURES:
+        raise UserError(f"--picture {picture} does not end in {', '.join(PICTURES)}")
     with reserved(as_json):
         registry = Registry(tuple(plugin or ()))
         facts = catalogue.facts(registry, name)
@@ -114,9 +116,7 @@ def _draw(registry: Registry, problem: str, file: Path) -> None:
 
     from ..figures import save, space
 
-    if (suffix := file.suffix.removeprefix(".")) not in PICTURES:
-        raise UserError(f"--picture {file} does not end in {', '.join(f'.{each}' for each in PICTURES)}")
     loaded = registry.problem(problem)
     figure, data = space.draw(loaded, space.sample(loaded, np.random.default_rng(0)))
-    for path in save([(file.stem, figure, data)], file.parent, [suffix]):
+    for path in save([(file.stem, figure, data)], file.parent, [file.suffix.removeprefix(".")]):
         print(path, file=sys.stderr)

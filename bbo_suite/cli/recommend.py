@@ -85,7 +85,8 @@ def _sentences(
     problem: Problem, choices: Sequence[Choice], budget: int, seconds: float | None, each: float
 ) -> Iterator[str]:
     """Yield what to take and why, how sure that is, and the command."""
-    from ..recommend import EXHAUSTIVE, family_of, published
+    from ..core.problem import family_of
+    from ..recommend import EXHAUSTIVE, published
 
     best, *others = choices
     if best.strategy == EXHAUSTIVE:

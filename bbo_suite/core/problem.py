@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -76,6 +77,11 @@ class Evaluations:
         found = ", ".join(f"{n:,} {Status(s).word}" for s, n in zip(statuses.tolist(), counts.tolist(), strict=True))
         best = f"; best {min(self.values):.6g}" if len(self.values) else ""
         return f"Evaluations({len(self.values):,} candidates: {found or 'none'}{best})"
+
+
+def family_of(problem_id: str) -> str:
+    """Return the family of a problem by its id, `family/instance` or `family:path`."""
+    return re.split("[:/]", problem_id)[0]
 
 
 def set_fact(problem: Problem, name: str, value: object) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import groupby
 
 import matplotlib as mpl
@@ -11,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..core.problem import family_of
 from ..scores import final_values
 from . import captions, style
 from .highlight import labels
@@ -34,15 +34,10 @@ def gains_data(frame: pd.DataFrame) -> pd.DataFrame:
     data[["low", "high"]] -= 1
     data["place"] = [order.index(name) for name in data["strategy"]]
     grouped = data["problem"].nunique() > NAMED
-    data["group"] = [family(name) if grouped else "" for name in data["problem"]]
+    data["group"] = [family_of(name) if grouped else "" for name in data["problem"]]
     by, rising = ["place", "group", "gain"], [True, True, False]
     data = data.sort_values(by, ascending=rising, kind="stable", ignore_index=True)
     return data[["strategy", "problem", "runs", "gain", "low", "high"]]
-
-
-def family(problem: str) -> str:
-    """Return the family of a problem's id."""
-    return re.split("[/:]", problem)[0]
 
 
 @mpl.rc_context(style.SETTINGS)
@@ -88,7 +83,7 @@ def _names(ax: Axes, problems: list[str], gain: np.ndarray) -> None:
     names = [style.short(name, 30) + odd.get(value, "") for name, value in zip(problems, gain, strict=True)]
     if len(problems) > NAMED:
         places, names = [], []
-        for name, group in groupby(range(len(problems)), key=lambda i: family(problems[i])):
+        for name, group in groupby(range(len(problems)), key=lambda i: family_of(problems[i])):
             members = list(group)
             places.append((members[0] + members[-1]) / 2)
             names.append(f"{style.short(name, 24)} ({len(members)})")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..core.level import Level
+from ..core.problem import family_of
 from ..core.quantities import effect, is_time
 from ..store.results import RunResult
 from . import formatting
@@ -25,7 +25,7 @@ def summary(runs: Sequence[RunResult]) -> str:
     if not runs:
         return "No run can be read."
     problems = sorted({run.problem for run in runs})
-    families = Counter(re.split("[/:]", problem)[0] for problem in problems)
+    families = Counter(map(family_of, problems))
     shown = problems if len(problems) < 4 else [f"{number} of {family}" for family, number in families.items()]
     level_of = {run.strategy: Level.of(run.head) for run in runs}
     size = formatting.counted(len(level_of), "strategy")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.level import Level
+from ..core.problem import family_of
 from ..report import answer, formatting, judge, table
 from ..report.judgement import Judgement
 from ..report.study_data import Naming
@@ -45,16 +45,12 @@ def boards(entries: Sequence[Entry], known: dict[str, float]) -> Iterator[Board]
     for entry in entries:
         for run in entry.runs:
             if run.ended:
-                groups[_family(run), int(run.head["budget"])].append((entry, run))
+                groups[family_of(run.problem), int(run.head["budget"])].append((entry, run))
     for (family, budget), members in sorted(groups.items(), key=lambda group: group[0]):
         judgement = judge(once(run for _, run in members), np.random.default_rng(0))
         studies = list({entry.name: entry for entry, _ in members}.values())
         shown = _table(family, budget, judgement, known)
         yield Board(family, budget, list(answer.sentences(judgement)), shown, studies)
-
-
-def _family(run: RunResult) -> str:
-    return re.split("[/:]", str(run.head["problem"]))[0]
 
 
 def once(runs: Iterable[RunResult]) -> list[RunResult]:

@@ -8,11 +8,12 @@ import runpy
 from functools import partial
 from pathlib import Path
 
+from live import programs
+
 from bbo_suite import Plan
 
 RESULTS = Path(__file__).parent.parent
 BUDGETS = (50, 200, 1_000)
-programs = runpy.run_path(str(Path(__file__).with_name("live.py")))["programs"]
 RECORDED = [*runpy.run_path(str(RESULTS / "recorded" / "plan.py"))["SPACES"], "recorded/triton-softmax-8192x4096"]
 LLVM, GCC, XLA = programs("llvm", 5), programs("gcc", 4), programs("xla-passes", 3, "-l1-infer")
 INLINING = programs("inlining", 6, among=runpy.run_path(str(RESULTS / "inlining" / "plan.py"))["OURS"])

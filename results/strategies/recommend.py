@@ -18,7 +18,7 @@ from bbo_suite.registry import Registry
 HERE = Path(__file__).parent
 LEFT_OUT = ("pymoo:GA", "pymoo:GA, tuned")
 """They need an extra, or options."""
-NEW = {"family": "family", "task": "task"}
+NEW = ("family", "task")
 """What is new to the evidence: a whole family, or one task of a known family."""
 
 

@@ -110,11 +110,11 @@ def test_a_space_that_the_budget_covers_is_searched_whole():
 
 
 def test_no_evaluation_is_refused(suite):
-    assert "not even one" in suite("recommend", "--problem", "tile/rnn", "--budget", 0).err
+    assert "budget must be 1 or more, not 0" in suite("recommend", "--problem", "tile/rnn", "--budget", 0).err
 
 
 def test_a_time_without_an_evaluation_is_refused():
-    with pytest.raises(UserError, match="not even one"):
+    with pytest.raises(UserError, match="takes 2 s, and the limit is 1 s"):
         choices(Registry().problem("tile/rnn"), 100, seconds=1, evaluation=2)
 
 
