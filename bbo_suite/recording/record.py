@@ -27,7 +27,7 @@ from .files import Measurements, Outcome, writer
 LARGEST = 1_000_000
 """The most candidates in one file."""
 BATCH = 100
-"""Candidates between two flushes; a tenth of it where costs are times, because one may take a minute."""
+"""Candidates between two flushes; where costs are times, a tenth of it per worker, because one may take a minute."""
 
 Progress = Callable[[int, str], None]
 """Called with the number of evaluations so far and a short description."""
@@ -73,10 +73,10 @@ def record(
         **({"varied": list(parameters)} if parameters else {}),
         "sample": f"{sample:,} of {_number_text(_cardinality(problem.space, columns))}, seed {seed}" if sample else "",
         "made by": f"bbo_suite {version('bbo_suite')}, Python {platform.python_version()}, {platform.machine()}",
-        "facts": problem.facts(),
     }
     part = out.with_name(f"{out.name}.part")
     outcomes = _measured(problem, configs, part, metadata, progress(len(configs)))
+    metadata["facts"] = problem.facts()  # after the part: measured facts differ when a recording is resumed
     measurements = Measurements(
         problem.space, columns, configs, outcomes, metadata, problem.unit, problem.default_row()
     )
@@ -142,7 +142,7 @@ def _measured(
     remedy = "if it is another recording, choose another --out, else remove it"
     log = CheckedLog(part, f"{json.dumps(metadata)}\n", _outcome, checksums=False, remedy=remedy)
     outcomes = list(log)
-    batch = BATCH // 10 if problem.timed else BATCH
+    batch = BATCH // 10 * max(1, problem.workers) if problem.timed else BATCH
     log.append([])
     while len(outcomes) < len(configs):
         show(len(outcomes), problem.id)

@@ -102,7 +102,7 @@ class LiveProblem(Problem):
         found = self._cached(requests, with_parts)
         missing = [i for i, outcome in enumerate(found) if outcome is None]
         asked = [(PARTS, requests[i]) if with_parts else requests[i] for i in missing]
-        answers = self._workers.map(asked, self.workers)
+        answers = self._answers(asked)
         seconds = np.zeros(len(requests))
         seconds[missing] = [answer.seconds for answer in answers]
         new = [self._evaluation(answer, with_parts) for answer in answers]
@@ -114,6 +114,9 @@ class LiveProblem(Problem):
             if with_parts:
                 self._cache.put_parts([requests[i] for i in lasting], [found[i][3] for i in lasting])
         return found, seconds
+
+    def _answers(self, asked: Sequence[Any]) -> list[Answer]:
+        return self._workers.map(asked, self.workers)
 
     def _cached(self, requests: Sequence[Any], with_parts: bool) -> list[Any]:
         if not self._cache:

@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 import ctypes
+import math
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import UserError, product, scale
 from bbo_suite.core.libraries import refusal, require
-from bbo_suite.supervised import LiveProblem, Service
+from bbo_suite.supervised import COMPILE, Answer, LiveProblem, Service, Workers
 
-from .spaces import TUNED
+from .spaces import LIBRARY, STATISTICS, TUNED
 
 _NEEDED = ("triton", "torch")
+_PAIRS = 20
 _ADDRESSES = 1 << 46
 """Bytes of address space of a child: CUDA reserves as much as the GPUs and the machine have together."""
 
 
 class TritonProblem(LiveProblem):
-    """Tiles, warps and pipeline stages of a matrix product and a softmax in Triton, on this machine's NVIDIA GPU.
+    """Tiles, warps and pipeline stages of matrix products, softmax and attention in Triton, on this machine's GPU.
 
-    The cost is the median time of a run, measured over 100 ms of runs; the GPU's cache is emptied between them. Each
-    result is compared with one computed in float32, and a difference is a wrong result. A candidate that needs more
-    shared memory or registers than the GPU has is a compile error. The default is that of the well-known tutorial
-    kernels. Times vary from run to run, so nothing is cached. Another GPU or another Triton is another problem.
+    The cost is the time of a run over the default's, measured in turns; the GPU's cache is emptied before each run.
+    Each result is compared with one computed in float32, and a difference is a wrong result. A candidate that needs
+    more shared memory or registers than the GPU has is a compile error. Candidates with the same machine code share one
+    measurement. The default is that of the well-known tutorial kernels; PyTorch's own time is a baseline. With several
+    workers, these compile, and one more child measures. Times vary from run to run, so nothing is cached. Another GPU
+    or another Triton is another problem.
     """
 
     variant_marks: ClassVar[str] = ""
     instances: ClassVar[tuple[str, ...]] = tuple(TUNED)
-    unit = "seconds"
+    unit = "times the default"
     noisy = timed = True
+    statistics = STATISTICS
     decision = "tiles, warps, stages of GPU kernels"
-    costs = "measured seconds"
-    time_per_candidate = "0.6 s and more"
+    costs = "measured time over the default's"
+    time_per_candidate = "0.5 to 5 s"
     extra = "triton"
 
     def __init__(self, instance: str) -> None:
@@ -47,6 +53,7 @@ class TritonProblem(LiveProblem):
         self.default = np.array(places, np.int64)
         service = Service(f"{__package__}.worker:serve", (instance,), 60.0, _ADDRESSES, name="Triton")
         self._serve(service)
+        self._timer = Workers(service)
         sources = "".join(Path(__file__).with_name(f"{name}.py").read_text() for name in ("kernels", "worker"))
         self._identify(f"{sources}|{self._environment}|{self.space.digest()}")
 
@@ -58,6 +65,26 @@ class TritonProblem(LiveProblem):
     def request(self, config: NDArray) -> tuple[int, ...]:
         """Return the value of each parameter of a candidate."""
         return tuple(int(values[i]) for values, i in zip(self._tuned.values.values(), config, strict=True))
+
+    def _answers(self, asked: Sequence[Any]) -> list[Answer]:
+        """Let the workers compile, whose results Triton keeps on disk, and one more child measure what compiled."""
+        if self.workers < 2:
+            return self._timer.map(asked)
+        compiled = self._workers.map([(COMPILE, request) for request in asked], self.workers)
+        measured = iter(
+            self._timer.map([each for each, answer in zip(asked, compiled, strict=True) if not answer.failure])
+        )
+        return [answer if answer.failure else next(measured) for answer in compiled]
+
+    def ratios(self, config: NDArray, reference: NDArray | str, first: int, count: int) -> list[float]:
+        """Return logarithms of ratios of two candidates' times, or of one and PyTorch's, measured in turns."""
+        theirs = reference if isinstance(reference, str) else self.request(reference)
+        return self._ratios(self.request(config), theirs, first, count)
+
+    def baselines(self) -> dict[str, float]:
+        """Return the cost of what PyTorch has for the kernel; inf if the default fails."""
+        logs = self.ratios(self.default_row(), LIBRARY, 0, _PAIRS)
+        return {LIBRARY: math.exp(-float(np.median(logs)))}
 
     def paste(self, config: NDArray) -> str:
         """Return the candidate as a `triton.Config`, for Triton's autotuner."""
@@ -71,8 +98,8 @@ class TritonProblem(LiveProblem):
         return f"in `triton.autotune(configs=[...])` of a kernel with these tiles; measured with {environment}"
 
     def facts(self) -> dict[str, str]:
-        """Return the GPU and the versions."""
-        return self.query("facts")
+        """Return the GPU, the versions, the default's time and what PyTorch costs."""
+        return self.query("facts") | {"by PyTorch": f"{self.baselines()[LIBRARY]:.3g} {self.unit}"}
 
 
 def _environment() -> str:

@@ -12,13 +12,19 @@ pytest.importorskip("triton")
 from bbo_problems.triton.spaces import TUNED, Tuned
 from bbo_problems.triton.worker import Kernel
 
-MATMUL = {"ROWS": (16, 32), "COLUMNS": (16, 32), "DEPTH": (16,), "GROUP": (1, 3), "warps": (4,), "stages": (2,)}
-SOFTMAX = {"ROWS": (1, 4), "COLUMNS": (16, 64), "warps": (4,), "stages": (1,)}
+LAUNCH = {"warps": (4,), "stages": (2,)}
+TILES = {"ROWS": (16, 32), "COLUMNS": (16, 32), "DEPTH": (16,)}
+SOFTMAX = {"ROWS": (1, 4), "COLUMNS": (16, 64)}
+ATTENTION = {"QUERIES": (16, 32), "KEYS": (16, 32), "LAST_FIRST": (0, 1)}
+KERNELS = {
+    "grouped": Tuned("matmul", (70, 45, 33), TILES | {"GROUP": (1, 3)} | LAUNCH, ()),
+    "split": Tuned("matmul", (20, 45, 100), TILES | {"SPLIT": (1, 3, 8)} | LAUNCH, ()),
+    "softmax": Tuned("softmax", (7, 50), SOFTMAX | LAUNCH, ()),
+    "attention": Tuned("attention", (2, 70, 16), ATTENTION | LAUNCH, ()),
+}
 
 
-@pytest.mark.parametrize(
-    "tuned", [Tuned("matmul", (70, 45, 33), MATMUL, ()), Tuned("softmax", (7, 50), SOFTMAX, ())], ids=lambda t: t.kernel
-)
+@pytest.mark.parametrize("tuned", KERNELS.values(), ids=KERNELS)
 def test_every_configuration_gives_the_right_result(tuned):
     kernel = Kernel(tuned, "cpu")
     for values in itertools.product(*tuned.values.values()):

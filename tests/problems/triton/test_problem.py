@@ -7,10 +7,11 @@ import bbo_suite
 from bbo_problems.triton import problem as module
 from bbo_problems.triton.problem import TritonProblem
 from bbo_problems.triton.spaces import TUNED
-from bbo_suite import Evaluations, UserError
+from bbo_suite import Evaluations, Status, UserError
 from bbo_suite.core import libraries
 from bbo_suite.recording.record import record
 from bbo_suite.registry import Registry
+from bbo_suite.supervised import Answer
 
 
 def pretend_gpu(monkeypatch):
@@ -45,6 +46,38 @@ def test_without_triton_the_error_names_the_extra(monkeypatch):
 def test_a_candidate_is_requested_by_its_values(made):
     assert made.request(made.default) == TUNED["softmax-8192x4096"].default
     assert made.paste(made.default) == "triton.Config({'ROWS': 1, 'COLUMNS': 4096}, num_warps=8, num_stages=2)"
+
+
+class Answers:
+    """In place of children: answers each request by a function."""
+
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    def map(self, requests, workers=1):
+        self.asked += requests
+        return [self.answer(request) for request in requests]
+
+
+def test_workers_compile_and_one_child_measures_what_compiled(made):
+    rows = np.concatenate([made.default[None], made.default[None] - [0, 1, 0, 0]])
+    good, slow = map(made.request, rows)
+    answer = lambda request: Answer(failure="timeout", reason="slow") if request[1] == slow else Answer([1.0] * 5)  # noqa: E731
+    made._workers, made._timer = Answers(answer), Answers(lambda request: Answer(0.5))
+    made.workers = 2
+    result = made.evaluate(rows)
+    assert [request[1] for request in made._workers.asked] == [good, slow] and made._timer.asked == [good]
+    assert result.values.tolist() == [0.5, np.inf] and result.status[1] == Status.TIMEOUT
+    assert result.reasons == {1: "slow"}
+    made.workers = 1
+    made.evaluate(rows)
+    assert len(made._workers.asked) == 2 and made._timer.asked[1:] == [good, slow]
+
+
+def test_pytorch_is_a_baseline(made):
+    made._workers = Answers(lambda request: Answer([np.log(2.0)] * request[-1]))
+    assert made.baselines() == {"PyTorch": pytest.approx(0.5)}
+    assert made._workers.asked[0][2] == "PyTorch"
 
 
 @pytest.mark.parametrize("instance", TUNED)
