@@ -66,7 +66,7 @@ def record(
     default_value(problem)
     columns = _columns(problem.space, parameters)
     configs = _candidates(problem, columns, sample, seed)
-    metadata = {
+    metadata: dict[str, Any] = {
         "problem": problem_id,
         "fingerprint": problem.fingerprint(),
         **({"timeunit": "seconds"} if problem.unit == "seconds" else {}),
