@@ -5,7 +5,7 @@ from bbo_suite import Plan
 KERNELS = ("matmul-4096", "matmul-512x8192x1024", "matmul-16x4096x14336", "attention-32x4096x128", "softmax-65536x1000")
 OURS = ["random", "annealing", "evolution", "mbo", "local"]
 PUBLISHED = ["published:lfbo", "published:hybrid-vndx"]
-PEERS = ["pymoo:GA", "nevergrad:DiscreteLenglerOnePlusOne", "optuna:TPESampler"]
+PEERS = ["nevergrad:DiscreteLenglerOnePlusOne", "optuna:TPESampler"]
 
 PLAN = Plan(
     [f"recorded/triton-{name}" for name in KERNELS],
