@@ -14,6 +14,7 @@ from bbo_suite import Moves, Strategy, Task, option
 
 from .adaptive_moves import AdaptiveChanges
 from .archive import Archive, is_small
+from .opening import Opening
 
 BATCH = 20
 """The largest batch: larger ones know less of earlier costs, smaller ones take more time per candidate."""
@@ -50,7 +51,8 @@ class Annealing(Strategy):
     for failures, and a temperature in their unit would accept everything else.
 
     In a space of fewer candidates than 100 times the budget, no candidate is proposed twice. When all changes of the
-    state have been proposed, other candidates follow.
+    state have been proposed, other candidates follow. Where the default is a nearly empty sequence, random candidates
+    come first (`Opening`).
 
     Memory: a batch and one shuffled list of the parameters; in such a small space also 16 characters per candidate.
 
@@ -74,7 +76,7 @@ class Annealing(Strategy):
         super().__init__(task, budget, rng, options)
         archive = Archive(task.space, rng) if neighbours is None and is_small(task, budget) else None
         self._neighbours = neighbours or RandomNeighbours(task, archive, rng)
-        self._parameters = len(Moves(task.space).movable)
+        self._parameters, self._opening = len(Moves(task.space).movable), Opening(task, budget, rng)
         self.state: NDArray = task.default.astype(task.space.dtype)
         self.cost = np.inf
         self.merged: NDArray | None = self.state
@@ -87,6 +89,8 @@ class Annealing(Strategy):
         There are no rows only when the whole space has been proposed.
         """
         n = min(n, BATCH)
+        if len(first := self._opening.draw(n)):
+            return first
         if self.merged is not None and not self._neighbours.claim(self.merged):
             self.merged = None
         if self.merged is None:
@@ -98,6 +102,8 @@ class Annealing(Strategy):
 
     def tell(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Accept or refuse the merged state, then each change of it, and merge what was accepted."""
+        if self._opening.drawn:
+            return Annealing.observe(self, configs, values)
         self.told += len(values)
         self._cool()
         base, cost = self.state, self.cost

@@ -13,6 +13,7 @@ from bbo_suite import Moves, Strategy, Task, option
 
 from .adaptive_moves import AdaptiveChanges
 from .archive import Archive, is_small
+from .opening import Opening
 
 _BATCH, _ROUNDS = 20, 100  # larger batches know less of earlier costs, smaller ones take more time per candidate
 _RETRIES = 5
@@ -34,7 +35,8 @@ class Evolution(Strategy):
     operator changes it (`AdaptiveMutation`), once or several times (`MutationRate`). A child that was proposed before
     is changed further, up to five times. If it is still not new, it is left out where the space has fewer candidates
     than 100 times the budget. The mu best of parents and children survive; of equal ones the younger, so that the
-    search moves on plateaus. The first batch holds the default and changes of it.
+    search moves on plateaus. The first batch holds the default and changes of it, or where the default is a nearly
+    empty sequence, random candidates (`Opening`).
 
     Memory: the population, a batch, and 16 characters for each proposed candidate.
     """
@@ -49,12 +51,16 @@ class Evolution(Strategy):
         self._population: NDArray = task.default[None].astype(task.space.dtype)
         self._costs = np.array([np.inf])
         self._archive, self._begun = Archive(task.space, rng), False
-        self._is_small = is_small(task, budget)
+        self._is_small, self._opening = is_small(task, budget), Opening(task, budget, rng)
         self._kinds, self._parents = np.zeros((2, 0), np.int64), np.zeros(0)  # of the last batch
 
     def ask(self, n: int) -> NDArray:
         """Return at most 20 children, the default before all others; no rows when a small space is used up."""
         n = min(n, _BATCH, max(1, self.budget // _ROUNDS))
+        if len(first := self._opening.draw(n)):
+            self._begun = True
+            self._archive.add(self._archive.digests(first))
+            return first
         children, self._kinds, self._parents = self._bred(n)
         if not self._begun:
             children[0], self._begun = self.task.default, True
