@@ -13,7 +13,7 @@ _SHARE, _MOST = 5, 20
 
 
 class Opening:
-    """The default, and then random candidates, if at least half of the slots of a sequence have one value by default.
+    """The default, and then random candidates, if most slots of a sequence have one value by default.
 
     Such a default is nearly empty, like one pipeline and no other pass: a change of it adds a pass or two, and random
     sequences, which have many, are often better. Where no default is so, nothing is drawn.
@@ -30,7 +30,7 @@ class Opening:
 
     def _is_empty(self, slots: tuple[int, int]) -> bool:
         values = self._task.default[slice(*slots)]
-        return 2 * int(np.unique(values, return_counts=True)[1].max()) >= len(values) > 1
+        return 2 * int(np.unique(values, return_counts=True)[1].max()) > len(values) > 1
 
     def draw(self, n: int) -> NDArray:
         """Return up to `n` candidates; none if the opening is over."""
