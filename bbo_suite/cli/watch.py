@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import statistics
+import tempfile
 import time
+import webbrowser
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +19,7 @@ from rich.table import Table
 
 from ..core.quantities import duration
 from ..errors import UserError
+from ..files.writing import disk_errors, replacing
 from ..store.folders import END, PLANNED, ROWS, STUDY, has_runs, runs_in, study_path
 from ..store.plan import RunName, read_planned, stored_settings
 from .app import AsJson, Results, StudyName, app, json_line
@@ -32,6 +36,11 @@ MOST_RUNS = 12
 WIDE = 160
 """Width in characters where there is no terminal."""
 REFRESH_SECONDS = 1.0
+_LEFT = "stopped watching; the runs are not affected"
+_PAGE = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>bbo_suite</title>{again}'
+    "<body>{text}{curves}</body></html>"
+)
 
 
 def studies(results: Path) -> Iterator[dict[str, Any]]:
@@ -305,31 +314,84 @@ def watch(
     once: Annotated[
         bool, typer.Option("--once", help="Print the status once and exit (default when output is not a terminal).")
     ] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Show it with curves, as a page that reloads itself in the browser.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the progress of a study until all runs are done, on any machine that can read its files."""
+    if browser and (once or as_json):
+        raise UserError("--browser shows a page until all runs are done; leave out --once and --json")
     view, here = StudyView(study, results), console(highlight=False)
     view.refresh()
     if as_json:
         print(json_line(view.facts()))
         return
+    if browser:
+        _in_browser(view, Path(tempfile.mkdtemp(prefix="bbo_suite-watch-")) / "watch.html")
+        return
     if once or not here.is_terminal:
         here.width = here.width if here.is_terminal else WIDE
         here.print(screen(view))
         return
-    try:
-        _live(view, here)
-    except KeyboardInterrupt:
-        here.show_cursor()  # rich does not when interrupted while it draws the first screen
-        here.print("stopped watching; the runs are not affected")
+    _live(view, here)
 
 
 def _live(view: StudyView, here: Console) -> None:
     from rich.live import Live
 
-    with Live(screen(view), console=here, auto_refresh=False) as live:
-        while not view.over:
-            started = time.monotonic()
-            view.refresh()
-            live.update(screen(view), refresh=True)
-            time.sleep(max(REFRESH_SECONDS, 4 * (time.monotonic() - started)))  # never more than a fifth of a core
+    try:
+        with Live(screen(view), console=here, auto_refresh=False) as live:
+            _until_over(view, lambda: live.update(screen(view), refresh=True))
+    except KeyboardInterrupt:
+        here.show_cursor()  # rich does not when interrupted while it draws the first screen
+        here.print(_LEFT)
+
+
+def _until_over(view: StudyView, show: Callable[[], None]) -> None:
+    while not view.over:
+        started = time.monotonic()
+        view.refresh()
+        show()
+        time.sleep(max(REFRESH_SECONDS, 4 * (time.monotonic() - started)))  # never more than a fifth of a core
+
+
+def _in_browser(view: StudyView, file: Path) -> None:
+    """Write the page again and again, and open it once; the last one stays, and does not reload."""
+    _write(file, page(view))
+    opened = webbrowser.open(file.as_uri())
+    print(f"{file}: {'open in the browser' if opened else 'open this page in a browser'}; Ctrl-C ends watching")
+    try:
+        _until_over(view, lambda: _write(file, page(view)))
+    except KeyboardInterrupt:
+        print(_LEFT)
+
+
+def _write(file: Path, text: str) -> None:
+    with disk_errors(file), replacing(file) as out:
+        out.write_text(text, encoding="utf-8")
+
+
+def page(view: StudyView) -> str:
+    """Return what `watch` shows as HTML, and below it the curves; until all is done, it reloads itself."""
+    from rich.console import Console
+
+    record = Console(record=True, file=io.StringIO(), width=WIDE, highlight=False)
+    record.print(screen(view))
+    again = "" if view.over else f'<meta http-equiv="refresh" content="{2 * REFRESH_SECONDS:g}">'
+    code = '<pre style="font:14px/1.3 monospace">{code}</pre>'
+    return _PAGE.format(
+        again=again, text=record.export_html(inline_styles=True, code_format=code), curves=_curves(view)
+    )
+
+
+def _curves(view: StudyView) -> str:
+    """Return the curves of the first problems as SVG; nothing before there are rows."""
+    from ..figures.interactive import svg
+    from ..figures.study_figure import FIGURES
+    from ..store.frames import load
+
+    if not any(run.evaluations for run in view.runs):
+        return ""
+    _, figure, _ = next(FIGURES["convergence"].pages(load(view.path.name, view.path.parent), most=1))
+    return svg(figure)

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from bbo_suite.cli.watch import StudyView
+from bbo_suite.cli.watch import StudyView, page
 from bbo_suite.cli.watch import time as clock_of
 from bbo_suite.core.problem import Status
 from bbo_suite.store.folders import mark_stopped
@@ -203,3 +204,26 @@ def until(terminal, wanted):
             break
     assert wanted is None or wanted in shown, shown
     return shown
+
+
+def test_a_page_reloads_itself_until_all_runs_are_done(study):
+    assert "http-equiv" in (first := page(view_of(study))) and "<svg" not in first
+    write(study, FIRST[0], 5)
+    running = page(view_of(study))
+    assert "http-equiv" in running and "toy/small" in running and running.count("<svg") == 1
+    for name in FIRST:
+        write(study, name, 5, ended=True)
+    assert "http-equiv" not in page(view_of(study))
+
+
+def test_the_browser_is_opened_once_and_the_last_page_stays(study, suite, monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr("tempfile.mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    for name in FIRST:
+        write(study, name, 5, ended=True)
+    done = suite("watch", "s", "--browser", "--results", study.parent)
+    assert opened == [f"file://{done.out.split(': ')[0]}"] and "open in the browser" in done.out
+    assert "3 done" in Path(opened[0].removeprefix("file://")).read_text()
+    refused = suite("watch", "s", "--browser", "--once", "--results", study.parent)
+    assert refused.code and "leave out --once" in refused.err
