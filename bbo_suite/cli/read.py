@@ -202,6 +202,8 @@ def validate(
 
     Of a score file, NAME-runs.csv, one run of each task is made again, with the source NAME.py beside it.
     """
+    if study.endswith(".csv") and digests is not None:
+        raise UserError(f"{study} is a score file, and --digests compares a study; leave out --digests")
     if study.endswith(".csv"):
         holds = _score(Path(study), plugin, as_json)
     elif digests is None:

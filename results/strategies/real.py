@@ -14,7 +14,11 @@ from bbo_suite import Plan
 
 RESULTS = Path(__file__).parent.parent
 BUDGETS = (50, 200, 1_000)
-RECORDED = [*runpy.run_path(str(RESULTS / "recorded" / "plan.py"))["SPACES"], "recorded/triton-softmax-8192x4096"]
+TRITON = ("softmax-8192x4096", *runpy.run_path(str(RESULTS / "recorded" / "triton.py"))["KERNELS"])
+RECORDED = [
+    *runpy.run_path(str(RESULTS / "recorded" / "plan.py"))["SPACES"],
+    *(f"recorded/triton-{name}" for name in TRITON),
+]
 LLVM, GCC, XLA = programs("llvm", 5), programs("gcc", 4), programs("xla-passes", 3, "-l1-infer")
 INLINING = programs("inlining", 6, among=runpy.run_path(str(RESULTS / "inlining" / "plan.py"))["OURS"])
 COSTS = ["random", "annealing", "evolution", "mbo", "nevergrad:DiscreteLenglerOnePlusOne"]

@@ -166,3 +166,8 @@ def test_a_strategy_that_cannot_be_scored_is_one_sentence(tmp_path, source, sent
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "r/board").exists()
+
+
+def test_digests_are_of_studies(suite):
+    refused = suite("validate", "mine-runs.csv", "--digests", "published.csv")
+    assert refused.code and "leave out --digests" in refused.err
