@@ -1,4 +1,4 @@
-"""How close do strategies come to the optimum of Triton's kernels on an H100, and how soon? These spaces are shipped."""
+"""How close do strategies come to the optimum of Triton's kernels on an H100, and how soon? The spaces are shipped."""
 
 from bbo_suite import Plan
 
