@@ -126,7 +126,7 @@ def test_the_site_shows_the_board_first(tmp_path):
     table = page[first : page.index("</table>", first)]
     assert table.index("mbo") < table.index("local *") < table.index("graybox **")  # by what they know
     assert "hillclimb" in table
-    assert "rank 11 (8 to 11)" in table
+    assert "rank 11 (11 to 11)" in table
 
 
 FAILS = """
