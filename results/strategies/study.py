@@ -1,4 +1,4 @@
-"""Writes verdicts.csv, gain.png and halves.png beside this file, and prints the tables that README.md has."""
+"""Writes verdicts.csv, gain.png, halves.png and leads.png beside this file, and prints the tables of README.md."""
 
 from __future__ import annotations
 
@@ -163,6 +163,49 @@ def draw_halves(halves: dict[str, pd.DataFrame]) -> None:
     figure.savefig(HERE / "halves.png", dpi=90)
 
 
+LEADS = {
+    "Which search, from costs alone? mbo against annealing": ("mbo", "annealing"),
+    "Does structure help? local against annealing": ("local", "annealing"),
+    "Do costs of parts help? graybox against local": ("graybox", "local"),
+    "Are other libraries ahead? DiscreteLengler against annealing": (
+        "nevergrad:DiscreteLenglerOnePlusOne",
+        "annealing",
+    ),
+}
+"""The four headline questions, and the pair that each panel of leads.png shows."""
+
+
+def leads(halves: dict[str, pd.DataFrame], pair: tuple[str, str]) -> pd.DataFrame:
+    """Return by half, family and budget the mean lead in share of one strategy; budgets with three families or more."""
+    table = pd.concat(halves, names=["half"]).reset_index("half")
+    wide = table.pivot_table(index=["half", "family", "problem", "budget"], columns="strategy", values="share")
+    found = (wide[pair[0]] - wide[pair[1]]).dropna().groupby(["half", "family", "budget"]).mean()
+    return found.rename("lead").reset_index().groupby("budget").filter(lambda own: len(own) > 2)
+
+
+def draw_leads(halves: dict[str, pd.DataFrame]) -> None:
+    """Draw the lead of each family, a panel for each question, and the means over all families with intervals."""
+    figure, axes = plt.subplots(2, 2, figsize=(10, 6.6), layout="constrained")
+    for ax, (title, pair) in zip(axes.flat, LEADS.items(), strict=True):
+        found = leads(halves, pair)
+        for place, (half, marker) in enumerate(zip(halves, "xo", strict=True)):
+            own = found[found["half"] == half]
+            ax.plot(own["budget"] * (1.04, 0.96)[place], own["lead"], marker, color=f"C{place}", alpha=0.6, label=half)
+        means = found.groupby("budget")["lead"].agg(mean_interval)
+        middle, low, high = np.array(means.tolist()).T
+        ax.errorbar(means.index, middle, (middle - low, high - middle), fmt="k_", ms=14, capsize=4, label="mean, 95 %")
+        ax.axhline(0, color="0.7", lw=1, zorder=0)
+        ax.set(xscale="log", xlabel="evaluations", ylabel="lead in share of the best known gain")
+        ax.set_title(title, fontsize=10)
+        ax.set_xticks(BUDGETS, [f"{budget:,}" for budget in BUDGETS])
+        ax.spines[["top", "right"]].set_visible(False)
+        print(
+            title, found.groupby("budget")["lead"].agg(["mean", "count", lambda x: (x > 1e-9).sum()]).round(3), sep="\n"
+        )
+    axes.flat[0].legend(frameon=False, fontsize=8)
+    figure.savefig(HERE / "leads.png", dpi=80)
+
+
 if __name__ == "__main__":
     all_runs = simulated()
     gains = shares(all_runs)
@@ -174,4 +217,6 @@ if __name__ == "__main__":
     print(gains[gains["budget"] == BUDGETS[-1]].groupby("strategy")[["reach90", "reach99"]].mean().round(2).to_string())
     print(pd.concat(live()).to_string(float_format="%.4g"))
     draw(gains)
-    draw_halves({"Compilers and recorded GPU spaces": shares(real()), "Simulated compilers": gains})
+    halves = {"Compilers and recorded GPU spaces": shares(real()), "Simulated compilers": gains}
+    draw_halves(halves)
+    draw_leads(halves)
