@@ -71,9 +71,8 @@ class TritonProblem(LiveProblem):
         if self.workers < 2:
             return self._timer.map(asked)
         compiled = self._workers.map([(COMPILE, request) for request in asked], self.workers)
-        measured = iter(
-            self._timer.map([each for each, answer in zip(asked, compiled, strict=True) if not answer.failure])
-        )
+        works = [request for request, answer in zip(asked, compiled, strict=True) if not answer.failure]
+        measured = iter(self._timer.map(works))
         return [answer if answer.failure else next(measured) for answer in compiled]
 
     def ratios(self, config: NDArray, reference: NDArray | str, first: int, count: int) -> list[float]:

@@ -101,11 +101,11 @@ class Kernel:
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - as LiveProblem takes it
         """Return a configuration's time over the default's, or a status and a reason; or what else is asked for."""
+        if request[0] == COMPILE:
+            return self._statistics(request[1])
         try:
             if request == FACTS:
                 return self._facts()
-            if request[0] == COMPILE:
-                return self._statistics(request[1])
             if request[0] == PAIRS:
                 return self._pairs(enter, *request[1:])
             return self._cost(request, enter)

@@ -24,7 +24,6 @@ def runs(programs: tuple[str, ...], strategies: list[str], seeds: int | list[int
 
 PLANS = [
     runs((*HEADROOM, *NOT_TAKEN), ["annealing", "evolution", "local"], [PILOT]),
-    runs(HEADROOM, ["exhaustive", "annealing", "evolution", "mbo"], 10),
+    runs(HEADROOM, ["exhaustive", "annealing", "evolution", "mbo", "rl"], 10),
     runs(HEADROOM, ["graybox"], 10, 200),
-    runs(HEADROOM, ["rl"], 1),
 ]

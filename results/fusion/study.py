@@ -77,5 +77,6 @@ if __name__ == "__main__":
     draw(shown)
     wide = read_runs(HERE / "all-runs.csv").pivot_table(index="problem", columns="strategy", values="speedup").dropna()
     print(over_all(wide).round(4).to_string())
-    first, second = wide["annealing"], wide["evolution"]
-    print("ahead", (first > second).sum(), "behind", (first < second).sum(), "p", signed_rank_p(first, second))
+    for first, second in itertools.combinations(wide.columns, 2):
+        ahead, behind = ((wide[first] - wide[second]) * sign > 1e-9 for sign in (1, -1))
+        print(first, ahead.sum(), second, behind.sum(), "p", signed_rank_p(wide[first], wide[second]))
