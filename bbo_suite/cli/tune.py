@@ -18,6 +18,7 @@ import typer
 from ..core.quantities import cost, effect
 from ..errors import UserError
 from ..files.names import plain
+from ..recommend import AUTO, with_choice
 from .app import INTERRUPTED, AsJson, Plugins, Quiet, Results, app, count_option, json_line, seconds_option
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 FAMILY = "command"
 """The family of problems that reads what `tune` writes."""
-_STRATEGY = "evolution"
-"""Ahead of random search on GCC's flags on twelve of twelve programs: docs/which-strategy.md."""
 _BATCH = 10
 _FILE, _RECOMMENDED = "tune.toml", "recommended.json"
 """What describes the build, and what `tune` printed, in the folder of a study."""
@@ -70,7 +69,9 @@ def tune(
         ),
     ] = None,
     wall: Annotated[bool, typer.Option("--wall", help="Measure wall time, not processor time.")] = False,
-    strategy: Annotated[str, typer.Option(metavar="ID", help="How to search.")] = _STRATEGY,
+    strategy: Annotated[
+        str, typer.Option(metavar="ID", help="How to search; auto: by what the published study says for this budget.")
+    ] = AUTO,
     seed: Annotated[int, count_option("Of the search.")] = 0,
     max_seconds: Annotated[float | None, seconds_option("Ends the search after this time, such as 10m.")] = None,
     study: Annotated[
@@ -207,8 +208,8 @@ def _search(
     from ..runs.study_plan import StudyPlan, chosen_options
     from .progress import display
 
-    chosen = chosen_options(registry, (strategy,), {})
     problem = f"{FAMILY}:{results / name / _FILE}"
+    chosen = chosen_options(registry, with_choice((strategy,), (problem,), budget, registry), {})
     plan = StudyPlan(name, results, registry, (problem,), chosen, 1, seed, budget, _BATCH, True, 1, max_seconds)
     outcome = run_study(plan, 1, display(quiet))
     if outcome.errors:
