@@ -73,6 +73,8 @@ class ReinforcementLearning(Annealing):
     def __init__(self, task: Task, budget: int, rng: Generator, options: ReinforcementOptions) -> None:
         self._agent = _agent(task, budget, rng, options)
         super().__init__(task, budget, rng, options, self._agent)
+        if options.pretrained:
+            self._opening.left = 0  # the policy knows better where to begin
 
     def diagnostics(self) -> dict[str, float]:
         """Return the mean reward of the last rollout, and the standard deviation of the last scores."""

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
-from bbo_suite import Graph, Space, Structure, Task, UserError
+from bbo_suite import Graph, Space, Structure, Task, UserError, product, sequence
 from bbo_suite.core.versions import PinnedFile
 from bbo_suite.pretraining import Lesson
-from bbo_suite.testing import play
+from bbo_suite.testing import play, start
 
 pytestmark = pytest.mark.slow  # compiles networks
 
@@ -85,6 +85,18 @@ def test_a_file_of_a_policy_begins_with_groups_of_what_it_prefers(tmp_path):
     ReinforcementLearning.pretrain([lesson(seed, []) for seed in range(2)], 2000, *given)
     values = search(12, pretrained=PinnedFile(str(tmp_path / "p.eqx")))[1]
     assert values.min() < 1 - 4 * 0.002  # several changes pay at once
+
+
+def test_only_a_new_policy_begins_with_random_sequences(tmp_path):
+    passes = product(sequence("pass", 10, "abcdef"))
+    asked = lambda **options: start(ReinforcementLearning, passes, 100, **options).ask(10)[1:]  # noqa: E731
+    assert len(np.unique(asked(), axis=0)) == 9
+    gains = np.array([0, 0.1, -0.1, 0.2, 0.3, -0.2])
+    made = Task("toy", passes, np.zeros(10, np.int64), "bytes")
+    lessons = [Lesson(made, 1.0, lambda rows: 1 + gains[rows].mean(axis=1))]
+    given = np.random.default_rng(0), ReinforcementOptions(), tmp_path / "p.eqx", lambda *_: None
+    ReinforcementLearning.pretrain(lessons, 500, *given)
+    assert len(asked(pretrained=PinnedFile(str(tmp_path / "p.eqx")))) == 1  # all that the policy prefers
 
 
 def cli(folder, *arguments):
