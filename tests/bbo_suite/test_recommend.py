@@ -132,6 +132,7 @@ def test_a_plugin_may_be_called_auto(tmp_path):
     assert with_choice(("auto",), ("tile/rnn",), 200, Registry((file,))) == ("auto",)
 
 
+@pytest.mark.slow
 def test_auto_runs_from_python(tmp_path):
     study = bbo_suite.run("auto", "tile/rnn", budget=50, results=tmp_path, quiet=True)
     assert {run["strategy"] for run in study} == {"graybox"}

@@ -118,6 +118,7 @@ def test_another_source_is_refused(tmp_path):
         next(score_file.made_again(tmp_path / "hillclimb-runs.csv", runs, Registry((source,)), LIST))
 
 
+@pytest.mark.slow
 def test_the_site_shows_the_board_first(tmp_path):
     shutil.copytree(BOARD, tmp_path / "results/board")
     page = write(tmp_path / "results", tmp_path / "site").read_text(encoding="utf-8")

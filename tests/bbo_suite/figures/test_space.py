@@ -35,7 +35,7 @@ def test_a_parameter_that_decides_all_has_the_whole_effect():
 
 
 def test_what_cannot_be_drawn_is_named(suite):
-    assert "271 parameters" in suite("show", "fusion/rnn", "--picture", "x.png").err
+    assert "128 parameters" in suite("show", "ehrlich/128x32-a", "--picture", "x.png").err
     assert "does not end in .svg" in suite("show", "llvm/tree", "--picture", "x.gif").err
 
 
