@@ -202,9 +202,9 @@ def validate(
 
     Of a score file, NAME-runs.csv, one run of each task is made again, with the source NAME.py beside it.
     """
-    if study.endswith(".csv") and digests is not None:
-        raise UserError(f"{study} is a score file, and --digests compares a study; leave out --digests")
     if study.endswith(".csv"):
+        if digests is not None:
+            raise UserError(f"{study} is a score file, and --digests compares a study; leave out --digests")
         holds = _score(Path(study), plugin, as_json)
     elif digests is None:
         holds = _check(study, results, sample, plugin, quiet, as_json)

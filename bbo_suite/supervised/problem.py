@@ -116,6 +116,7 @@ class LiveProblem(Problem):
         return found, seconds
 
     def _answers(self, asked: Sequence[Any]) -> list[Answer]:
+        """Return the answers of children to requests; a subclass may share out the work in another way."""
         return self._workers.map(asked, self.workers)
 
     def _cached(self, requests: Sequence[Any], with_parts: bool) -> list[Any]:

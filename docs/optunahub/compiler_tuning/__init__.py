@@ -38,7 +38,7 @@ class Problem(optunahub.benchmarks.BaseProblem):
             for name, i, sort_key in zip(self._names, columns, permuted, strict=True)
         }
         self.default = {
-            name: _value(distribution, int(index))
+            name: distribution.to_external_repr(int(index))
             for (name, distribution), index in zip(self._space.items(), self._coding.default, strict=True)
         }
         self._unit = float(self._problem.evaluate(row[None]).values[0])
@@ -67,7 +67,3 @@ def _distribution(values: Any, ordered: bool) -> BaseDistribution:  # noqa: ANN4
     if ordered:
         return IntDistribution(0, len(values) - 1)
     return CategoricalDistribution([v if isinstance(v, (bool, int, str)) else str(v) for v in values])
-
-
-def _value(distribution: BaseDistribution, place: int) -> Any:  # noqa: ANN401 - a choice, or a place
-    return distribution.to_external_repr(place)
