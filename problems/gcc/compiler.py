@@ -22,8 +22,8 @@ _FORBIDDEN = re.compile(
 )
 """Flags that a search must not set.
 
-They change a program's meaning, its interface or its unwind tables, need a profile, or only write reports. Unwind
-tables matter most: `size` counts them as code, and to leave them out is not an optimisation.
+They change a program's meaning, its interface or its unwind tables, need a profile, or only write reports. To leave
+unwind tables out is not an optimisation.
 """
 _PARAMETERS = re.findall(
     r"\S+",
@@ -93,9 +93,7 @@ def installed_gcc() -> Gcc:
     Raises:
       UserError: there is none, it does not run, or the program called gcc is another compiler.
     """
-    path = installed("gcc", "gcc")
-    installed("size", "binutils")
-    return read_gcc(path, "-Oz")
+    return read_gcc(installed("gcc", "gcc"), "-Oz")
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,4 @@
-"""The child process that runs GCC: it takes flags and returns the size of the code. Imports nothing of the suite.
+"""The child process that runs GCC: it takes flags and returns the size of the code. Imports nothing of the engine.
 
 It runs the compiler and the compiled program, which is a user's and gets narrow limits.
 """
@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
+
+from .. import elf
 
 _CPU_SECONDS = 60
 """Limit on the processor time of every command."""
@@ -101,8 +103,6 @@ _CPP = (".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C", ".ii")
 _LIBRARIES = ("-lstdc++", "-lm")
 _ANSWERED = 42
 """The exit code of a program whose `run` has returned for each seed; the program itself may exit with 0."""
-_FIELDS = 8
-"""Of a line of readelf: number, start, size, kind, binding, visibility, section, and name."""
 _SHOWN = 200
 """Characters of results in a reason."""
 _FULL = "No space left on device"
@@ -182,7 +182,7 @@ class Program:
                     f"{source} has no function that is visible outside, so it gives no code to make smaller"
                 )
         self._compile_seconds = 10 * (time.perf_counter() - started)
-        functions = {line[7] for line in self._symbols() if line[4] != "LOCAL"}
+        functions = {each.name for each in elf.text(self._object).functions if not each.is_local}
         self._has_main, self._seeds = "main" in functions, () if "main" in functions else seeds
         self._correct, self._known = "", dict[bytes, Any]()
         self._why_not = self._why_not_callable(functions) or self._link(self._plain) or self._why_not_compared()
@@ -261,23 +261,15 @@ class Program:
         return lines[0][:200] if process.returncode else ""
 
     def _bytes(self) -> int:
-        listed = run(["size", "-A", str(self._object)])
-        if listed.returncode:
-            raise OSError(f"size {ending(listed.returncode)}")
-        fields = [line.split() for line in listed.stdout.splitlines() if line.startswith(".text")]
-        return sum(int(size) for _, size, *_ in fields)
+        return elf.text(self._object).length
 
     def _functions(self, total: float) -> list[tuple[str, bytes, float, float]]:
         """Return the functions of the object with their bytes, and a part of no name: what lies between them."""
-        distinct = {(line[6], line[1]): line for line in self._symbols()}  # an alias is no function of its own
-        rows = [(line[7], b"", 1.0, float(int(line[2], 0))) for line in distinct.values()]
+        found = elf.text(self._object).functions
+        distinct = {each.place: each for each in found}  # an alias is no function of its own
+        rows = [(each.name, b"", 1.0, float(each.length)) for each in distinct.values()]
         rest = total - sum(row[-1] for row in rows)
         return [*rows, ("", b"", 1.0, rest)] if rest else rows
-
-    def _symbols(self) -> list[list[str]]:
-        """Return the fields of the object's functions, as readelf prints them."""
-        lines = [line.split() for line in run(["readelf", "-sW", str(self._object)]).stdout.splitlines()]
-        return [line for line in lines if len(line) == _FIELDS and line[3] == "FUNC" and line[6].isdigit()]
 
     def _link(self, program: Path | None = None) -> str:
         """Return why the object is no program, empty if it is one."""
