@@ -101,7 +101,7 @@ _RUN_SECONDS = 10.0
 _CPP = (".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C", ".ii")
 """How the names of files of C++ end, as GCC knows them."""
 _LIBRARIES = ("-lstdc++", "-lm")
-_ANSWERED = 42
+ANSWERED = 42
 """The exit code of a program whose `run` has returned for each seed; the program itself may exit with 0."""
 _SHOWN = 200
 """Characters of results in a reason."""
@@ -122,13 +122,13 @@ static_assert(fits(&run), "");
 """,
 }
 """What compiles after a program, by its language, if its `run` takes and returns an integer of 64 bits."""
-_MAIN = f"""
+MAIN = f"""
 #include <stdio.h>
 #include <stdlib.h>
 unsigned long long run(unsigned long long);
 int main(int count, char **words) {{
     for (int i = 1; i < count; i++) printf("%llu ", run(strtoull(words[i], 0, 10)));
-    return fflush(stdout) ? 1 : {_ANSWERED};
+    return fflush(stdout) ? 1 : {ANSWERED};
 }}
 """
 Enter = Callable[[str, float], None]
@@ -170,7 +170,7 @@ class Program:
         self._main, self._object, self._linked, self._plain = (
             folder / name for name in ("main.o", "program.o", "program", "plain")
         )
-        (folder / "main.c").write_text(_MAIN)
+        (folder / "main.c").write_text(MAIN)
         run([gcc, "-c", str(folder / "main.c"), "-o", str(self._main)])
         started = time.perf_counter()
         for each in (level, "-O0"):
@@ -286,7 +286,7 @@ class Program:
         process = run_program([str(program or self._linked), *map(str, self._seeds)], self._folder, seconds)
         if self._has_main and process.returncode >= 0:
             return "", f"{process.stdout}exit code {process.returncode}"
-        if not self._has_main and process.returncode == _ANSWERED:
+        if not self._has_main and process.returncode == ANSWERED:
             return "", process.stdout.strip()
         return f"the program {ending(process.returncode)}", ""
 
