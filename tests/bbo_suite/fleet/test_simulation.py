@@ -18,7 +18,8 @@ from bbo_suite.fleet.simulation import DayResult
 from bbo_suite.fleet.store import LOG
 from bbo_suite.fleet.study import policies, recovery, summary
 from bbo_suite.registry import Registry
-from tests.bbo_suite.fleet.conftest import KERNELS, SETTINGS
+
+from .conftest import KERNELS, SETTINGS
 
 CALM = replace(SETTINGS, turnover=0.0, recompiled=0.0, drift=0.0, release=0, noise=0.0)
 RICH = {"days": 4, "budget": 1e4}

@@ -1,4 +1,4 @@
-"""Costs and parts of a small graph against a plain walk; errors in its file; sharding of our own programs."""
+"""Costs and parts against a plain walk; errors in files; our own programs, stored optima, and real files."""
 
 import gzip
 import itertools
@@ -7,13 +7,19 @@ import json
 import numpy as np
 import pytest
 
+from bbo_problems.sharding.known import optima
+from bbo_problems.sharding.make_optima import MESHES, solved
+from bbo_problems.sharding.make_optima import row as stored_row
 from bbo_problems.sharding.program import BYTES_PER_NANOSECOND, LATENCY, Mesh, loops, strategies
+from bbo_problems.sharding.sharding_problem import ShardingProblem
 from bbo_problems.tensor_compiler.graph.build import in_order
 from bbo_problems.tensor_compiler.graph.flatten import Flattener
 from bbo_problems.tensor_compiler.hlo.reader import parse
 from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
+
+from .conftest import REAL
 
 
 def plain(document, config):
@@ -248,3 +254,72 @@ def test_cut_files(write, document):
 def test_no_file(tmp_path):
     with pytest.raises(UserError, match=r"cannot read .*none.json"):
         Registry().load(f"sharding:{tmp_path / 'none.json'}@penalty")
+
+
+NAMES = sorted(known.name for known in optima().values())
+
+
+def named(name):
+    return next(known for known in optima().values() if known.name == name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stored_candidate_costs_what_is_stored(name):
+    problem, known = ShardingProblem(name), named(name)
+    assert problem.bound == known.bound
+    assert problem.optimum == known.optimum
+    assert optima()[problem.graph.digest] is known
+    cost = problem.evaluate(problem.space.unpack(known.candidate)[None]).values[0]
+    default = problem.evaluate(problem.default[None]).values[0]
+    assert known.bound <= cost == known.cost < default
+    assert problem.baselines() == ({} if known.optimum else {"exact solver": cost})
+
+
+@pytest.mark.slow
+def test_only_instances_are_known():
+    assert set(NAMES) <= {program + mesh for program in ShardingProblem.instances for mesh in MESHES}
+    assert len(NAMES) >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rnn@4x8", "resnet50@4x8"])
+def test_the_solver_finds_the_stored_optimum_again(name):
+    problem = ShardingProblem(name)
+    made = stored_row(name, problem, solved(problem))
+    assert made["cost"] == made["bound"] == problem.optimum
+
+
+@pytest.mark.slow
+def test_a_file_and_another_mesh_have_no_optimum():
+    problem = ShardingProblem("rnn@2x2")
+    assert problem.optimum is None
+    assert problem.bound is None
+    assert np.isfinite(problem.evaluate(problem.default[None]).values[0])
+
+
+needs_files = pytest.mark.skipif(not REAL.is_dir(), reason="the real files are not here")
+
+
+REAL_KNOWN = {"B": (816, 730, 1096, 532843), "G": (816, 769, 1023, None)}
+
+
+@needs_files
+@pytest.mark.parametrize("name", REAL_KNOWN)
+def test_a_file_of_the_contest_is_known_by_its_content(name):
+    problem = Registry().load(f"sharding:{REAL / f'asplos-2025-iopddl-{name}.json.gz'}")
+    nodes, free, edges, optimum = REAL_KNOWN[name]
+    assert problem.graph.sizes.shape == (nodes,)
+    assert (problem.graph.sizes > 1).sum() == free
+    assert problem.graph.edges.shape == (edges, 2)
+    assert problem.optimum == optimum
+    assert problem.facts()["program"].startswith(name)
+    assert problem.baselines()["XLA"] < problem.baselines()["median team"]
+    assert problem.evaluate(problem.default[None]).status[0] == 0
+
+
+@needs_files
+def test_the_contest_s_example():
+    problem = Registry().load(f"sharding:{REAL / 'example.json'}")
+    assert problem.optimum is None
+    assert problem.evaluate(problem.default[None]).values[0] >= 0

@@ -18,7 +18,8 @@ from bbo_suite import Constraint, Moves, Space, Task, UserError, choice, product
 from bbo_suite.conformance.toy_tasks import play_task, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import start
-from tests.strategies.peers import PEERS, peer
+
+from ..peers import PEERS, peer
 
 
 def player(name, space, budget=60, seed=0, default=None):

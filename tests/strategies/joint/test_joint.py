@@ -16,7 +16,8 @@ from bbo_suite.runs.loop import run_loop
 from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 from bbo_suite.testing import play
-from tests.strategies.joint.toy_compiler import TILES, ToyCompiler, kernel_cost
+
+from .toy_compiler import TILES, ToyCompiler, kernel_cost
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
 IN_TURN = "layout: exhaustive; fusion: exhaustive; tile: exhaustive"

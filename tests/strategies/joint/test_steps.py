@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from bbo_strategies.joint.strategy import Step, Subspace, divide, merged, parse_schedule, per_node
 from bbo_suite import Constraint, Decisions, Kind, Space, UserError
 from bbo_suite.conformance.kit import problem_rules
-from tests.strategies.joint.toy_compiler import Passes, ToyCompiler
+
+from .toy_compiler import Passes, ToyCompiler
 
 KNOWN = ("annealing", "evolution", "exhaustive")
 
