@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from .core.options import make
 from .errors import UserError
-from .files.locks import acquired
-from .files.writing import disk_errors
+from .files.writing import acquired, disk_errors
 from .plugins import imported
 from .registry import Registry
 from .runs.study_plan import StudyPlan

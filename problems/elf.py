@@ -1,4 +1,4 @@
-"""What a build has made: which bytes are loaded when it runs, and how large its functions are."""
+"""ELF files: which bytes are loaded when a program runs, and how large code and functions are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SYMBOL = np.dtype(
     [("name", "<u4"), ("kind", "u1"), ("other", "u1"), ("section", "<u2"), ("start", "<u8"), ("size", "<u8")]
 )
 """An entry of the symbol table."""
-_FUNCTION = 2
+_FUNCTION, _LOCAL = 2, 0
 
 
 class _Section(NamedTuple):
@@ -95,21 +95,69 @@ def sizes(file: Path) -> Counter[str]:
     for section in sections:
         if section.flags & _LOADED and section.kind != _NOTE:
             found[section.name] += section.length
-        elif section.kind == _SYMBOLS:
-            names = sections[section.linked].content if section.linked < len(sections) else b""
-            for name, length in functions(section.content, names):
-                found[name.partition(".")[0]] += length
+    for each in distinct(_functions(sections)):
+        found[each.name.partition(".")[0]] += each.length
     return found
 
 
-def functions(table: bytes, names: bytes) -> Iterator[tuple[str, int]]:
-    """Yield the functions of a symbol table with their bytes.
+class Function(NamedTuple):
+    """A function of a symbol table; functions at one place are names of the same code.
+
+    Attributes:
+      place: its section and where it begins there.
+      length: in bytes.
+      is_local: whether it is not visible to other files.
+    """
+
+    name: str
+    place: tuple[int, int]
+    length: int
+    is_local: bool
+
+
+class Text(NamedTuple):
+    """The code of an object file: the bytes of its text sections, and its functions in the order of the file."""
+
+    length: int
+    functions: list[Function]
+
+
+def text(file: Path) -> Text:
+    """Return the code of an object file.
+
+    Raises:
+      OSError: the file is not an ELF file of 64 bits.
+    """
+    data = file.read_bytes()
+    if not data.startswith(_MAGIC):
+        raise OSError(f"{file.name} is not an ELF file of 64 bits, little end first")
+    sections = _sections(data)
+    length = sum(section.length for section in sections if section.name.startswith(".text"))
+    return Text(length, list(_functions(sections)))
+
+
+def functions(table: bytes, names: bytes) -> Iterator[Function]:
+    """Yield the functions that a symbol table defines, in its order.
 
     Args:
       names: the table of names that belongs to it.
     """
     symbols: NDArray = np.frombuffer(table, _SYMBOL, len(table) // _SYMBOL.itemsize)
-    defined = symbols[(symbols["kind"] & 15 == _FUNCTION) & (symbols["section"] > 0)]
-    _, first = np.unique(defined[["section", "start"]], return_index=True)  # an alias is no function of its own
-    for symbol in defined[first]:
-        yield _text(names, int(symbol["name"])), int(symbol["size"])
+    for symbol in symbols[(symbols["kind"] & 15 == _FUNCTION) & (symbols["section"] > 0)]:
+        place = int(symbol["section"]), int(symbol["start"])
+        yield Function(_text(names, int(symbol["name"])), place, int(symbol["size"]), symbol["kind"] >> 4 == _LOCAL)
+
+
+def distinct(found: Iterable[Function]) -> list[Function]:
+    """Return functions by their places, without aliases: the first name of each counts."""
+    first: dict[tuple[int, int], Function] = {}
+    for each in found:
+        first.setdefault(each.place, each)
+    return [first[place] for place in sorted(first)]
+
+
+def _functions(sections: list[_Section]) -> Iterator[Function]:
+    for section in sections:
+        if section.kind == _SYMBOLS:
+            names = sections[section.linked].content if section.linked < len(sections) else b""
+            yield from functions(section.content, names)

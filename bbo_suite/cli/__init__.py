@@ -8,8 +8,6 @@ from . import watch
 from . import plotting
 from . import read
 from . import score
-from . import forecast
-from . import recommend
 from . import listing
 from . import exchange
 from . import author

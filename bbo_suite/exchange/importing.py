@@ -19,9 +19,8 @@ from ..core.evaluation import default_value
 from ..core.level import LEVEL, Level
 from ..core.problem import Status
 from ..errors import UserError
-from ..files.locks import acquired
 from ..files.names import folder_name, plain
-from ..files.writing import disk_errors
+from ..files.writing import acquired, disk_errors
 from ..registry import Registry
 from ..runs.study_plan import check_name
 from ..store.folders import LOCK

@@ -77,7 +77,7 @@ def space_data(problem: Problem, found: Sample) -> pd.DataFrame:
     logs, rows = np.log(found.costs), []
     for i in range(len(problem.space)):
         groups = found.configs[:, i]
-        effect = _effect(groups, logs)
+        effect = effect_of(groups, logs)
         for value in np.unique(groups):
             own = found.costs[groups == value]
             name = str(problem.space.values(i)[value])
@@ -86,7 +86,12 @@ def space_data(problem: Problem, found: Sample) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).sort_values("effect", ascending=False, kind="stable", ignore_index=True)
 
 
-def _effect(groups: NDArray, logs: NDArray[np.float64]) -> float:
+def effect_of(groups: NDArray, logs: NDArray[np.float64]) -> float:
+    """Return the share of the variance of log costs that a parameter explains alone, adjusted for its number of values.
+
+    Args:
+      groups: the index of its value in each candidate.
+    """
     _, place, count = np.unique(groups, return_inverse=True, return_counts=True)
     total, free = float(((logs - logs.mean()) ** 2).sum()), len(logs) - len(count)
     if not total or free < 1 or len(count) < 2:

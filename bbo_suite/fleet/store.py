@@ -17,10 +17,9 @@ from typing import Any, Self
 import numpy as np
 
 from ..errors import UserError
-from ..files.locks import acquired
 from ..files.log import CheckedLog
 from ..files.reading import parse_json, read_json
-from ..files.writing import disk_errors, write_json
+from ..files.writing import acquired, disk_errors, write_json
 from .jobs import Job, Tuned, digests
 from .library import KernelLibrary
 

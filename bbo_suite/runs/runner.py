@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..files.locks import acquired
-from ..files.writing import disk_errors
+from ..files.writing import acquired, disk_errors
 from ..store.folders import LOCK, mark_stopped
 from ..store.identity import UNVERSIONED
 from .interrupt import StopFile

@@ -24,8 +24,7 @@ from ..core.level import LEVEL
 from ..core.options import identifying
 from ..core.problem import Problem
 from ..errors import UserError, did_you_mean
-from ..files.locks import acquired
-from ..files.writing import disk_errors, write_json
+from ..files.writing import acquired, disk_errors, write_json
 from ..registry import Registry, code_facts
 from ..store.folders import STUDY, has_begun
 from ..store.identity import (

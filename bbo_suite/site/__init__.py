@@ -14,8 +14,7 @@ from ..report import page
 from ..report.page import html, render
 from ..runs.processes import default_jobs, in_processes
 from ..store.run_table import write_runs
-from .boards import boards
-from .overview import board, overview
+from .overview import board, boards, overview
 from .studies import Entry, Source, best_known, points_file, read, sources, table_of_runs
 
 __all__ = ["write"]

@@ -1,25 +1,23 @@
 """Statistics of runs: arrays in, arrays out. Costs are minimised; scores (speedups, gains) are maximised."""
 
-from .curves import (
+from .estimates import (
     SMALLEST_GAIN,
     SMALLEST_GAIN_TEXT,
     area_under,
     best_so_far,
+    bootstrap_interval,
+    difference_interval,
     expected_best,
     expected_running_time,
     first_hits,
     fraction_of_optimum,
-    over_random,
-    quartiles,
-    runtime_ecdf,
-)
-from .intervals import (
-    bootstrap_interval,
-    difference_interval,
     interquartile_mean,
     mean_interval,
+    over_random,
     probability_of_improvement,
+    quartiles,
     resampled_interval,
+    runtime_ecdf,
 )
 from .significance import (
     Ranking,

@@ -11,9 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..files.locks import acquired
 from ..files.log import moved
-from ..files.writing import as_json, disk_errors, write_json
+from ..files.writing import acquired, as_json, disk_errors, write_json
 from .folders import DIAGNOSTICS, END, ERROR, LOCK, PARTS, REMEASURED, ROWS, RUN, STOPPED
 from .identity import (
     CODE,

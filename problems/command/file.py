@@ -19,7 +19,6 @@ from ..reading import explained
 from .ready import LEVELS, READY, ready, suggested
 
 GOALS = ("time", "size")
-CHECKS = ("stdout", "none")
 FLAGS = "flags"
 """The place in commands that takes every parameter without a place of its own."""
 _LARGEST = 1 << 20

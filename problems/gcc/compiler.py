@@ -22,8 +22,8 @@ _FORBIDDEN = re.compile(
 )
 """Flags that a search must not set.
 
-They change a program's meaning, its interface or its unwind tables, need a profile, or only write reports. Unwind
-tables matter most: `size` counts them as code, and to leave them out is not an optimisation.
+They change a program's meaning, its interface or its unwind tables, need a profile, or only write reports. To leave
+unwind tables out is not an optimisation.
 """
 _PARAMETERS = re.findall(
     r"\S+",
@@ -58,7 +58,7 @@ _FLAG = re.compile(r"\s+(-f[\w-]+)\s+\[(enabled|disabled)\]")
 _VALUED_FLAG = re.compile(r"\s+(-f[\w-]+)=\S+\s+([\w-]+)")
 _PARAMETER = re.compile(r"\s+--param=([\w-]+)=(?:<(\d+),(\d+)>)?\s+(\d+)\s*$")
 
-_SECONDS = 60
+SECONDS = 60
 """Time limit for GCC to list its flags."""
 
 
@@ -93,9 +93,7 @@ def installed_gcc() -> Gcc:
     Raises:
       UserError: there is none, it does not run, or the program called gcc is another compiler.
     """
-    path = installed("gcc", "gcc")
-    installed("size", "binutils")
-    return read_gcc(path, "-Oz")
+    return read_gcc(installed("gcc", "gcc"), "-Oz")
 
 
 @lru_cache(maxsize=4)
@@ -135,7 +133,7 @@ def _level(path: str) -> str:
 def _ask(path: str, *arguments: str) -> str:
     command, no_input = [path, *arguments], subprocess.DEVNULL
     try:
-        process = subprocess.run(command, capture_output=True, text=True, stdin=no_input, timeout=_SECONDS)
+        process = subprocess.run(command, capture_output=True, text=True, stdin=no_input, timeout=SECONDS)
         why = " ".join(process.stderr.split())[:200] or f"exit code {process.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         process, why = None, str(error)

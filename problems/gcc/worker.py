@@ -1,4 +1,4 @@
-"""The child process that runs GCC: it takes flags and returns the size of the code. Imports nothing of the suite.
+"""The child process that runs GCC: it takes flags and returns the size of the code. Imports nothing of the engine.
 
 It runs the compiler and the compiled program, which is a user's and gets narrow limits.
 """
@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
+
+from .. import elf
 
 _CPU_SECONDS = 60
 """Limit on the processor time of every command."""
@@ -94,15 +96,13 @@ _PARTS = "parts"
 _COMPILE, _RUN = "compile", "run the result"
 _COMPILE_SECONDS = 20.0
 """The time that every candidate has to compile; ten times as long as the default, if that is more."""
-_RUN_SECONDS = 10.0
+RUN_SECONDS = 10.0
 """Time limit of one run of a program."""
 _CPP = (".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C", ".ii")
 """How the names of files of C++ end, as GCC knows them."""
 _LIBRARIES = ("-lstdc++", "-lm")
-_ANSWERED = 42
+ANSWERED = 42
 """The exit code of a program whose `run` has returned for each seed; the program itself may exit with 0."""
-_FIELDS = 8
-"""Of a line of readelf: number, start, size, kind, binding, visibility, section, and name."""
 _SHOWN = 200
 """Characters of results in a reason."""
 _FULL = "No space left on device"
@@ -122,13 +122,13 @@ static_assert(fits(&run), "");
 """,
 }
 """What compiles after a program, by its language, if its `run` takes and returns an integer of 64 bits."""
-_MAIN = f"""
+MAIN = f"""
 #include <stdio.h>
 #include <stdlib.h>
 unsigned long long run(unsigned long long);
 int main(int count, char **words) {{
     for (int i = 1; i < count; i++) printf("%llu ", run(strtoull(words[i], 0, 10)));
-    return fflush(stdout) ? 1 : {_ANSWERED};
+    return fflush(stdout) ? 1 : {ANSWERED};
 }}
 """
 Enter = Callable[[str, float], None]
@@ -170,7 +170,7 @@ class Program:
         self._main, self._object, self._linked, self._plain = (
             folder / name for name in ("main.o", "program.o", "program", "plain")
         )
-        (folder / "main.c").write_text(_MAIN)
+        (folder / "main.c").write_text(MAIN)
         run([gcc, "-c", str(folder / "main.c"), "-o", str(self._main)])
         started = time.perf_counter()
         for each in (level, "-O0"):
@@ -182,7 +182,7 @@ class Program:
                     f"{source} has no function that is visible outside, so it gives no code to make smaller"
                 )
         self._compile_seconds = 10 * (time.perf_counter() - started)
-        functions = {line[7] for line in self._symbols() if line[4] != "LOCAL"}
+        functions = {each.name for each in elf.text(self._object).functions if not each.is_local}
         self._has_main, self._seeds = "main" in functions, () if "main" in functions else seeds
         self._correct, self._known = "", dict[bytes, Any]()
         self._why_not = self._why_not_callable(functions) or self._link(self._plain) or self._why_not_compared()
@@ -229,7 +229,7 @@ class Program:
 
     def _outcome(self, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
         if not self._why_not:
-            enter(_RUN, _RUN_SECONDS)
+            enter(_RUN, RUN_SECONDS)
             failed, results = self._link(), ""
             if not failed:
                 failed, results = self._results()
@@ -261,23 +261,15 @@ class Program:
         return lines[0][:200] if process.returncode else ""
 
     def _bytes(self) -> int:
-        listed = run(["size", "-A", str(self._object)])
-        if listed.returncode:
-            raise OSError(f"size {ending(listed.returncode)}")
-        fields = [line.split() for line in listed.stdout.splitlines() if line.startswith(".text")]
-        return sum(int(size) for _, size, *_ in fields)
+        return elf.text(self._object).length
 
     def _functions(self, total: float) -> list[tuple[str, bytes, float, float]]:
         """Return the functions of the object with their bytes, and a part of no name: what lies between them."""
-        distinct = {(line[6], line[1]): line for line in self._symbols()}  # an alias is no function of its own
-        rows = [(line[7], b"", 1.0, float(int(line[2], 0))) for line in distinct.values()]
+        found = elf.text(self._object).functions
+        distinct = {each.place: each for each in found}  # an alias is no function of its own
+        rows = [(each.name, b"", 1.0, float(each.length)) for each in distinct.values()]
         rest = total - sum(row[-1] for row in rows)
         return [*rows, ("", b"", 1.0, rest)] if rest else rows
-
-    def _symbols(self) -> list[list[str]]:
-        """Return the fields of the object's functions, as readelf prints them."""
-        lines = [line.split() for line in run(["readelf", "-sW", str(self._object)]).stdout.splitlines()]
-        return [line for line in lines if len(line) == _FIELDS and line[3] == "FUNC" and line[6].isdigit()]
 
     def _link(self, program: Path | None = None) -> str:
         """Return why the object is no program, empty if it is one."""
@@ -294,7 +286,7 @@ class Program:
         process = run_program([str(program or self._linked), *map(str, self._seeds)], self._folder, seconds)
         if self._has_main and process.returncode >= 0:
             return "", f"{process.stdout}exit code {process.returncode}"
-        if not self._has_main and process.returncode == _ANSWERED:
+        if not self._has_main and process.returncode == ANSWERED:
             return "", process.stdout.strip()
         return f"the program {ending(process.returncode)}", ""
 
@@ -315,10 +307,10 @@ class Program:
     def _first_results(self, program: Path) -> tuple[str, str]:
         """Return the same of a program that may not end."""
         try:
-            return self._results(_RUN_SECONDS, program)
+            return self._results(RUN_SECONDS, program)
         except subprocess.TimeoutExpired:
             calls = "main" if self._has_main else f"run for the seeds {', '.join(map(str, self._seeds))}"
-            return f"{calls} did not return in {_RUN_SECONDS:g} s", ""
+            return f"{calls} did not return in {RUN_SECONDS:g} s", ""
 
     def _facts(self, enter: Enter) -> dict[str, Any]:
         if self._compile_seconds > _COMPILE_SECONDS:

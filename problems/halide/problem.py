@@ -62,7 +62,7 @@ class HalideProblem(LiveProblem):
     def __init__(self, instance: str) -> None:
         name, variant = split_variant(instance, ("parallel", "settled"))
         _require()
-        target, width = _machine()
+        target, width = machine()
         is_parallel, until_settled = variant == "parallel", variant == "settled"
         self._threads = (os.cpu_count() or 1) if is_parallel else 1
         self._pipeline = PIPELINES[name]
@@ -144,7 +144,7 @@ def _require() -> None:
     require("halide", "halide/...", "bbo_suite[halide]")
 
 
-def _machine() -> tuple[str, int]:
+def machine() -> tuple[str, int]:
     """Return the target, which names the features of the processor, and how many float32 one vector has."""
     import halide as hl
 

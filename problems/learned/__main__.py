@@ -109,7 +109,7 @@ def evaluate(model: Model, data: Data) -> None:
     """Print how well a model predicts the kernels of programs that it was not trained on, beside the compiler's own."""
     from .dataset import load
     from .model import load as load_model
-    from .report import lines
+    from .training import lines
 
     for line in lines(load_model(content(str(model))[1], str(model)), load(data)):
         print(line)

@@ -69,7 +69,8 @@ def code_functions(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> list[
         section.name(): (section.size(), section.is_text(), section.data()) for section in sections(module, machine)
     }
     tables = (made[name][2] if name in made else b"" for name in (b".symtab", b".strtab"))
-    rows: list[Row] = [(name, b"", 1.0, float(size)) for name, size in elf.functions(*tables)]
+    found = elf.distinct(elf.functions(*tables))  # an alias is no function of its own
+    rows: list[Row] = [(each.name, b"", 1.0, float(each.length)) for each in found]
     rest = sum(size for size, is_text, _ in made.values() if is_text) - sum(row[-1] for row in rows)
     return [*rows, ("", b"", 1.0, float(rest))] if rest else rows
 

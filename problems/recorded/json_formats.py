@@ -14,9 +14,8 @@ from bbo_suite import Status
 from bbo_suite.files.reading import parse_json
 from bbo_suite.recording.files import INVALIDITY
 
-from .fields import get, is_failure, noise, number, per_second, texts, version
+from .fields import SECONDS, Unit, cost_unit, get, is_failure, noise, number, per_second, texts, version
 from .table import Outcomes, Recording, recording
-from .units import SECONDS, Unit, cost_unit
 
 _FAILURES = {"CompilationFailedConfig": Status.COMPILE_ERROR, "InvalidConfig": Status.FORBIDDEN}
 """Class names that replace a time, and their status; others, such as RuntimeFailedConfig, are runtime errors."""

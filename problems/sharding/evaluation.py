@@ -164,8 +164,6 @@ def _highest(memory: NDArray) -> int:
     return step
 
 
-compiled = compiled_for(__file__)
-
 _SWEEPS = 2_000
 
 

@@ -16,7 +16,7 @@ from bbo_suite.core.variants import split_variant
 
 from .graph import IMPOSSIBLE, ShardingGraph
 from .known import REFERENCES, SOURCE, Optimum, Reference, optima
-from .mesh import Mesh
+from .program import Mesh
 
 if TYPE_CHECKING:
     from bbo_suite.parts.table import PairDecomposition
@@ -88,8 +88,8 @@ class ShardingProblem(Problem):
             self.optimum, self.bound = self._solved.optimum, self._solved.bound
 
     def _read(self, path: Path) -> None:
-        from .contest_file import read
         from .evaluation import feasible
+        from .graph import read
 
         self.graph: ShardingGraph = read(path)
         self.space = Space(self.graph.sizes, names="node {}".format)

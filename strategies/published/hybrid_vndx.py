@@ -53,6 +53,9 @@ class HybridVndx(Stepwise):
     parameter moves by one index at most.
 
     Not reproduced: its end after 5,000 steps.
+
+    Attributes:
+      elite: the candidates that are crossed with the current one, with their costs, which come first.
     """
 
     Options: ClassVar[type] = HybridVndxOptions
@@ -64,7 +67,7 @@ class HybridVndx(Stepwise):
         self._unit = 1000.0 if task.unit == "seconds" else 1.0  # its temperature and its penalty are in milliseconds
         self._known: dict[str, float] = {}
         self._rows, self._costs = np.empty((0, len(task.space)), task.space.dtype), np.empty(0)
-        self._elite: list[tuple[float, NDArray]] = []
+        self.elite: list[tuple[float, NDArray]] = []
         self._idle = 0
 
     def begin(self) -> NDArray:
@@ -75,13 +78,13 @@ class HybridVndx(Stepwise):
         """Measure one candidate after another."""
         self._remember(rows, costs)
         current, weights = (rows[-1:], float(self._costs[-1])), np.ones(_METHODS)
-        self._keep(*current)
+        self.keep(*current)
         tabu, refused, temperature = deque([self._name(rows[-1:])], self.options.tabu), 0, self.options.temperature
         while self._idle < _IDLE:
             method = int(self.rng.choice(_METHODS, p=weights / weights.sum()))
             row = self._pick(self._pool(current[0], method), tabu)
             cost = yield from self._cost(row)
-            self._keep(row, cost)
+            self.keep(row, cost)
             accepted = self._accepts(cost, current[1], temperature)
             weights[method] *= _REWARD if accepted else _LOSS
             temperature *= self.options.cooling
@@ -119,11 +122,11 @@ class HybridVndx(Stepwise):
             self._rows, self._costs = np.concatenate([self._rows, row]), np.append(self._costs, self._known[name])
         return self._known[name]
 
-    def _keep(self, row: NDArray, cost: float) -> None:
+    def keep(self, row: NDArray, cost: float) -> None:
         """Take a candidate among the elites; as published, the best of more than five is dropped."""
-        self._elite = sorted([*self._elite, (cost, row)], key=lambda one: one[0])
-        if len(self._elite) > self.options.elite:
-            del self._elite[-1 if self.options.repaired else 0]
+        self.elite = sorted([*self.elite, (cost, row)], key=lambda one: one[0])
+        if len(self.elite) > self.options.elite:
+            del self.elite[-1 if self.options.repaired else 0]
 
     def _accepts(self, cost: float, current: float, temperature: float) -> bool:
         unit = (abs(current) or 1.0) if self.options.repaired else 1.0
@@ -132,9 +135,9 @@ class HybridVndx(Stepwise):
     def _pool(self, row: NDArray, method: int) -> NDArray:
         """Return the different candidates among which the surrogate chooses."""
         near = self._neighbours(row, method)[: self.options.pool // 2]
-        if len(self._elite) > 1:
-            one, other = self.rng.choice(len(self._elite), 2, replace=False)
-            child = np.where(self.rng.random(row.shape) < 0.5, self._elite[one][1], self._elite[other][1])
+        if len(self.elite) > 1:
+            one, other = self.rng.choice(len(self.elite), 2, replace=False)
+            child = np.where(self.rng.random(row.shape) < 0.5, self.elite[one][1], self.elite[other][1])
             near = np.concatenate([near, child[self.task.space.allowed(child)]])
         pool = np.concatenate([near, self.task.space.sample(self.options.pool - len(near), self.rng)])
         _, first = np.unique(pool, axis=0, return_index=True)

@@ -1,4 +1,4 @@
-"""Imports run one way: strategies -> bbo_suite <- problems; and nothing heavy is imported before it is used."""
+"""Imports run one way, between and inside the three packages; and nothing heavy is imported before it is used."""
 
 import ast
 import subprocess
@@ -153,3 +153,28 @@ def test_only_the_store_and_watch_which_follows_files_that_grow_know_the_files_o
     others = [path for path, _ in files("bbo_suite") if store not in path.parents and path.name not in watch]
     assert len(others) > 50
     assert {str(path): found for path in others if (found := names_of_files(path.read_text(encoding="utf-8")))} == {}
+
+
+ORDER = ("hlo", "models", "hardware", "graph", "layout", "fusion", "passes", "structure", "tasks", "calibration")
+"""A folder, or the module `passes`, imports only what stands before it."""
+COMPILER = ROOT / "problems" / "tensor_compiler"
+
+
+def folders_imported(path: Path) -> set[str]:
+    """Return the folders and modules of the root that a file imports, wherever in the file it does."""
+    found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    outside = [node for node in found if node.level == (1 if path.parent == COMPILER else 2)]
+    names = [node.module.split(".")[0] if node.module else node.names[0].name for node in outside]
+    return set(names)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_folder_imports_only_what_stands_before_it(name: str) -> None:
+    for path in sorted((COMPILER / name).glob("*.py")) or [COMPILER / f"{name}.py"]:
+        assert folders_imported(path) <= set(ORDER[: ORDER.index(name)]), path
+        assert "bbo_problems" not in path.read_text().replace("python -m bbo_problems", ""), path
+
+
+def test_every_folder_has_its_place_in_the_order() -> None:
+    modules = [path.stem for path in COMPILER.glob("*.py") if path.stem not in ("__init__",)]
+    assert {path.parent.name for path in COMPILER.glob("*/__init__.py")} | set(modules) == set(ORDER)

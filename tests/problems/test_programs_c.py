@@ -25,16 +25,16 @@ def test_the_programs_are_sound_and_the_llvm_text_returns_the_same(name, tmp_pat
     """Undefined behaviour would make a correct compiler look wrong; GCC's sanitizers find none."""
     import llvmlite.binding as llvm
 
-    from bbo_problems.gcc.worker import _ANSWERED, _MAIN
+    from bbo_problems.gcc.worker import ANSWERED, MAIN
     from bbo_problems.llvm.running import Running
 
-    (tmp_path / "main.c").write_text(_MAIN)
+    (tmp_path / "main.c").write_text(MAIN)
     checks = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1"]
     build = ["gcc", *checks, str(source(name)), str(tmp_path / "main.c"), "-o", str(tmp_path / "run")]
     subprocess.run(build, check=True)
     seeds = (*SEEDS, 0, 3, 2**64 - 1)
     done = subprocess.run([tmp_path / "run", *map(str, seeds)], capture_output=True, text=True)
-    assert done.returncode == _ANSWERED, done.stderr
+    assert done.returncode == ANSWERED, done.stderr
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     with Running(llvm.parse_assembly(ir.shipped(name)), 0) as running:

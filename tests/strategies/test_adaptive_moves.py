@@ -1,12 +1,21 @@
-"""Operators and numbers of changes: what they do to candidates, and how their shares follow what they gain."""
+"""What strategies share: operators and numbers of changes, regressors, and what is measured once."""
+
+import math
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold
 
 from bbo_strategies.adaptive_moves import COPY, RUN, SINGLE, AdaptiveMutation, MutationRate, relative_gains
 from bbo_strategies.annealing import Annealing
+from bbo_strategies.archive import Archive
 from bbo_strategies.evolution import Evolution
-from bbo_suite import Moves, Space
+from bbo_strategies.regressors import candidates, fit, light, score, select
+from bbo_suite import Moves, Space, Task, choice, product, scale
+from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
 
 D = 400
@@ -117,3 +126,93 @@ def test_where_nearly_every_change_loses_candidates_have_single_changes(strategy
     searcher = start(strategy, Space([2] * 400), 1000, default=default)
     costs = [values for _, values in play(searcher, lambda rows: 10 + rows @ weights, 20)]
     assert min(map(np.min, costs)) < 10 + 0.5 * (default @ weights)
+
+
+def test_score_is_r_squared_on_the_held_out_folds():
+    generator = np.random.default_rng(0)
+    x, y = generator.normal(size=(90, 5)), generator.normal(size=90)
+    y += x[:, 0]
+    expected = []
+    for train, test in KFold(3, shuffle=True, random_state=4).split(x):
+        expected.append(r2_score(y[test], Ridge(10.0).fit(x[train], y[train]).predict(x[test])))
+    assert score(Ridge(10.0), x, y, folds=3, seed=4) == pytest.approx(np.mean(expected))
+
+
+def test_selection_takes_the_good_ones_or_the_single_best():
+    scores = {"ridge": 0.5, "forest": 0.49, "boosting": 0.9, "network": -3.0}
+    assert select(scores, 0.5) == ["ridge", "boosting"]
+    assert select(scores, 0.95) == ["boosting"]
+
+
+def test_regressors_take_constant_columns_and_few_rows():
+    x, y = np.ones((40, 5), np.float32), np.random.default_rng(0).normal(size=40).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for regressor in candidates(0, 40).values():
+            assert math.isfinite(score(regressor, x, y, 3, 0))
+
+
+def test_a_light_forest_predicts_the_same():
+    x, y = np.random.default_rng(0).random((200, 6), np.float32), np.random.default_rng(1).random(200)
+    forest = fit(candidates(0, 200)["forest"], x, y)
+    np.testing.assert_allclose(light(forest).predict(x), forest.predict(x), rtol=1e-12)
+
+
+SPACE = product(choice("a", "xyz"), scale("b", range(5)), choice("c", range(6)))
+
+SHAPE = (3, 5, 6)
+BATCHES = [
+    ("annealing", 1),
+    ("annealing", 100),
+    ("local", 1),
+    ("local", 100),
+    ("mbo", 1),
+    ("mbo", 20),
+    ("mbo", 64),
+    ("portfolio", 20),
+    ("evolution", 7),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "batch"), BATCHES)
+def test_a_small_space_is_covered_without_repeats(name, batch):
+    rng = np.random.default_rng(batch)
+    costs = rng.random(SPACE.cardinality)
+    strategy = Registry().strategy(name)
+    task = Task("made/up", SPACE, np.zeros(3, np.int64), "seconds", None)
+    search = strategy(task, 1000, rng, strategy.Options())
+    seen = []
+    while len(configs := search.ask(batch)):
+        seen += [tuple(row) for row in configs.tolist()]
+        search.tell(configs, costs[np.ravel_multi_index(configs.T.astype(int), SHAPE)])
+    assert len(seen) == len(set(seen)) == SPACE.cardinality
+
+
+@pytest.mark.parametrize("name", ["annealing", "evolution", "local", "mbo"])
+def test_candidates_measured_by_others_are_not_measured_again(name):
+    rng = np.random.default_rng(0)
+    strategy = Registry().strategy(name)
+    search = strategy(Task("made/up", SPACE, np.zeros(3, np.int64), "seconds", None), 1000, rng, strategy.Options())
+    everything = np.array(list(np.ndindex(SHAPE)))
+    search.tell(first := search.ask(1), rng.random(1))
+    known = everything[rng.permutation(len(everything))[:60]]
+    search.observe(known, rng.random(60))
+    asked = first.tolist()
+    while len(configs := search.ask(1)):
+        asked += configs.tolist()
+        search.tell(configs, rng.random(1))
+    assert not {*map(tuple, asked[1:])} & {*map(tuple, known.tolist())}
+
+
+def test_the_archive_claims_each_candidate_once_and_then_nothing():
+    space = Space([3, 4, 2])
+    archive, rows = Archive(space, np.random.default_rng(0)), space.sample(50, np.random.default_rng(0))
+    claimed = rows[archive.claim(rows, 5)]
+    rest = [archive.others(10) for _ in range(8)]
+    assert (
+        len(claimed) == 5
+        and sum(map(len, rest)) == 19
+        and len(np.unique(np.concatenate([claimed, *rest]), axis=0)) == 24
+    )
+    assert rest[-1].shape == (0, 3) and rest[-1].dtype == space.dtype

@@ -1,7 +1,7 @@
 """XLA's own readers of HLO and StableHLO text, and its passes on modules; no code is generated.
 
 Only a child process imports this: bad input can crash XLA. All private names of jaxlib, which change between releases,
-are used here, in `calibration.compiler` and in `xla_passes.compiler`.
+are used here, in `calibration.compiler` and in `xla_passes.worker`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,20 @@
-"""A user's error gives one sentence that names it, a nonzero exit code and no traceback."""
+"""A user's error, a wrong use or a damaged run gives one sentence that names it, an exit code and no traceback."""
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
+from bbo_toys import Climber, Toy
 
 import bbo_suite
+from bbo_suite.cli import app
 from bbo_suite.errors import did_you_mean
+from bbo_suite.store.identity import read_head, write_head
 
 STRATEGY = """
 from bbo_suite import Strategy
@@ -205,3 +210,124 @@ def test_a_run_with_closed_streams_writes_the_same_rows(toy, tmp_path, closed):
     rows = {file.parts[-3]: file.read_text().splitlines() for file in tmp_path.glob("results/*/*/rows.csv")}
     first, second = ([line.split(",")[:3] for line in rows[name]] for name in ("open", "closed"))
     assert len(first) == 31 and first == second
+
+
+COMMANDS = typer.main.get_command(app).commands
+
+
+NUMBERS = [
+    (name, option.opts[0])
+    for name, command in COMMANDS.items()
+    for option in command.params
+    if option.metavar in ("COUNT", "TIME")
+]
+CHOICES = [("plot", "--format"), ("plot", "--style"), ("export", "--to")]
+
+
+@pytest.mark.parametrize(("command", "flag"), [*NUMBERS, *CHOICES])
+def test_a_wrong_value_is_echoed_in_one_sentence(suite, command, flag):
+    done = suite(command, flag, "x'y")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert done.err.startswith(f"error: invalid value for '{flag}'")
+    assert "x'y" in done.err
+    assert " Help: " in done.err and done.err.endswith(f" {command} --help\n")
+
+
+def test_numbers_of_all_commands_were_tried():
+    assert {("run", "--budget"), ("run", "--max-seconds"), ("validate", "--sample"), ("record", "--seed")} <= {*NUMBERS}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rum"], "no such command 'rum'"),
+        (["run", "--no-such"], "no such option: --no-such"),
+        (["run", "--jobs"], "option '--jobs' requires an argument"),
+        (["plot"], "missing argument 'STUDY'"),
+        (["plot", "a", "b"], "(b)"),
+        (["--no-such"], "no such option: --no-such"),
+    ],
+)
+def test_a_wrong_command_line_gives_one_sentence(suite, arguments, words):
+    done = suite(*arguments)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith("error: ") and words in done.err and " Help: " in done.err
+
+
+def test_without_arguments_it_prints_the_help(suite):
+    assert "tune-strategy" in suite("--help").out
+    done = suite()
+    assert "tune-strategy" in done.out + done.err and "error" not in done.err
+
+
+def test_counts_and_durations_have_units(suite, toy):
+    done = suite("plan", *toy, "--budget", "1k", "--batch", "1e1", "--repeats", "2", "--option", "size=1e1", "--json")
+    assert '"evaluations": 2000' in done.out
+    done = suite("plan", *toy, "--max-seconds", "10m", "--budget", "2k", "--list")
+    assert "--budget 2000 --max-seconds 600.0" in done.out
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    results = tmp_path_factory.mktemp("whole")
+    bbo_suite.run(Climber, Toy, budget=12, batch=4, repeats=3, study="s", results=results, quiet=True, jobs=1)
+    return results / "s"
+
+
+def empty(run):
+    (run / "run.json").write_text("")
+
+
+def no_object(run):
+    (run / "run.json").write_text("[1, 2]")
+
+
+def other_default(run):
+    stored = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(stored | {"default": 50.0}))
+
+
+def no_number(run):
+    write_head(run, read_head(run) | {"default": "5"})
+
+
+def one_bit(run):
+    text = (run / "rows.csv").read_text()
+    (run / "rows.csv").write_text(text.replace(",ok,", ",no,", 1))
+
+
+def other_cost(run):
+    text = (run / "rows.csv").read_text()
+    line = text.splitlines()[2]
+    value = line.split(",")[2]
+    (run / "rows.csv").write_text(text.replace(line, line.replace(f",{value},", ",0.001,")))
+
+
+DAMAGES = [other_cost, empty, no_object, other_default, no_number, one_bit]
+READING = ["report s", "plot s --figure convergence", "best s", "export s --to csv", "export s --to ioh"]
+READING += ["export s --to digests", "site --out out --quiet"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("command", READING)
+def test_a_damaged_run_is_left_out_and_the_others_are_shown(suite, tmp_path, whole, damage, command):
+    study = shutil.copytree(whole, tmp_path / "results" / "s")
+    first, *others = sorted(path for path in study.iterdir() if path.is_dir())
+    damage(first)
+    done = suite(*command.split())
+    assert done.code == 1 and done.err.count("left out: ") == 1 and f"{first.name}/" in done.err
+    assert done.out.strip() and "Traceback" not in done.err
+    for other in others:
+        damage(other)
+    done = suite(*command.replace("convergence", "speedup").replace("--out out", "--out all").split())
+    assert done.code == 1 and "Traceback" not in done.err and f"{first.name}/" in done.err
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_commands_that_only_show_how_far_a_study_is_go_on(suite, tmp_path, whole, damage):
+    damage(next(shutil.copytree(whole, tmp_path / "results" / "s").glob("*__0")))
+    for command in ("watch s --once", "list studies"):
+        done = suite(*command.split())
+        assert done.code == 0 and "Traceback" not in done.err

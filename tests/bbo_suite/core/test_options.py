@@ -1,10 +1,16 @@
+"""Options, quantities, and the ends of a problem's id, as users write them; a sentence for what is wrong."""
+
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from bbo_suite import NoOptions, UserError, option
 from bbo_suite.core.options import describe, parse
+from bbo_suite.core.quantities import count, effect, ratio_name, seconds
+from bbo_suite.core.variants import split_draw, split_variant
+from bbo_suite.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -57,3 +63,100 @@ def test_description():
 def test_options_that_are_not_a_dataclass_are_refused():
     with pytest.raises(UserError, match="dataclass"):
         parse(int, {}, "mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("0", 0), ("1000", 1000), ("10,000", 10_000), ("10_000", 10_000), ("-5", -5), ("+3", 3), (" 7 ", 7)),
+        *(("1k", 1000), ("1K", 1000), ("1.5k", 1500), ("1e4", 10_000), ("2.5e3", 2500), ("10m", 10**7), ("4.", 4)),
+        ("1e3k", 10**6),
+        ("9007199254740993", 2**53 + 1),  # exact: never by way of a float
+    ],
+)
+def test_counts(text, value):
+    assert count(text) == value
+    assert type(count(text)) is int
+
+
+@pytest.mark.parametrize(
+    "text", ["", "many", "1.5", "1e-1", "1.0001k", "nan", "inf", "k", "1h", "1 0", "0x10", "1,,0", "1e999", "9" * 5000]
+)
+def test_what_is_no_count_is_named(text):
+    with pytest.raises(ValueError) as caught:
+        count(text)
+    assert f"'{text[:60]}' is not a whole number" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("90", 90), ("0.5", 0.5), ("90s", 90), ("10m", 600), ("10 min", 600), ("1.5h", 5400), ("2d", 172_800)],
+)
+def test_durations(text, value):
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize(
+    ("ratio", "unit", "text"),
+    [
+        *((1.0278, "seconds", "speedup 1.0278"), (1.25, "cycles", "speedup 1.2500"), (2, "ns", "speedup 2.0000")),
+        *((1.25, "bytes", "20.0 % fewer bytes"), (0.8, "instructions", "25.0 % more instructions")),
+        *((1.25, "J", "20.0 % less J"), (1.25, "", "20.0 % less cost"), (1.25, "cost", "20.0 % less cost")),
+        *((1.25, "times the default's cost", "20.0 % less cost"), (1.25, "times the default", "speedup 1.2500")),
+        *((1.25, "loss (2 - value)", "20.0 % less loss (2 - value)"), (1.00001, "bytes", "0.001 % fewer bytes")),
+        *(
+            (1, "bytes", "0 % fewer bytes"),
+            (float("inf"), "bytes", "100 % fewer bytes"),
+            (None, "s", "speedup unknown"),
+        ),
+        *((0, "bytes", "infinitely more bytes"), (None, "bytes", "improvement unknown")),
+    ],
+)
+def test_only_a_ratio_of_times_is_a_speedup(ratio, unit, text):
+    assert effect(ratio, unit) == text
+
+
+def test_a_ratio_of_several_units_is_a_speedup_if_all_are_times():
+    units = [["seconds"], ["seconds", "cycles"], ["seconds", "bytes"], ["bytes"], []]
+    assert [ratio_name(each) == "speedup" for each in units] == [True, True, False, False, False]
+
+
+KNOWN = ("bytes", "time")
+
+
+@pytest.mark.parametrize(
+    ("instance", "parts"),
+    [
+        ("tree", ("tree", "")),
+        ("tree@time", ("tree", "time")),
+        (Path("tree.ll"), ("tree.ll", "")),
+        (Path("me@work/x.ll"), ("me@work/x.ll", "")),
+        (Path("me@work/x.ll@bytes"), ("me@work/x.ll", "bytes")),
+        (Path("x@1.2.ll"), ("x@1.2.ll", "")),
+        (Path("a@time@bytes"), ("a@time", "bytes")),
+    ],
+)
+def test_only_a_known_variant_at_the_end_is_one(instance, parts):
+    assert split_variant(instance, KNOWN) == parts
+
+
+@pytest.mark.parametrize("instance", ["tree@speed", "tree@", "tree@time@bytes", Path("x.ll@speed")])
+def test_an_unknown_variant_names_the_known_ones(instance):
+    with pytest.raises(UserError, match="@bytes, @time"):
+        split_variant(instance, KNOWN)
+
+
+def test_a_file_whose_name_ends_like_a_variant_is_that_file(tmp_path):
+    (tmp_path / "x@speed").touch()
+    assert split_variant(tmp_path / "x@speed", KNOWN) == (str(tmp_path / "x@speed"), "")
+
+
+@pytest.mark.parametrize("family", ["ordering/40x50-a", "ehrlich/32x32-a"])
+@pytest.mark.parametrize("mark", ["#", "#typo", "#-1", "#+1", "#1.5", "#01", "#1_0", "# 1", "#1#2", "#²"])
+def test_a_draw_is_a_whole_number_in_its_usual_form(family, mark):
+    with pytest.raises(UserError, match="write a whole number behind the #"):
+        Registry().load(f"{family}{mark}")
+
+
+def test_a_draw_may_be_left_out():
+    assert [split_draw(name) for name in ("a", "a#0", "a#12345678901234567890")] == ["a"] * 3

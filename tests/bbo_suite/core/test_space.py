@@ -1,3 +1,5 @@
+"""Spaces: sizes, groups, samples, the constraints that forbid candidates, and the seeded order of all of them."""
+
 import itertools
 import math
 
@@ -8,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from bbo_suite import Constraint, Kind, Space, choice, permutation, product, scale, sequence
+from bbo_suite import Constraint, Enumeration, Kind, Space, choice, permutation, product, scale, sequence
+from bbo_suite.core.constraint import listed
 
 
 def rng(seed=0):
@@ -201,3 +204,145 @@ def test_huge_cardinalities_are_exact():
 def test_one_candidate_only():
     space = product(choice("a", ["only"]), permutation("p", ["one"]), sequence("s", 2, ["x"]))
     assert space.cardinality == 1 and space.sample(3, rng()).tolist() == [[0] * 4] * 3
+
+
+def different(*columns):
+    return Constraint(columns, lambda rows: rows[:, 0] != rows[:, 1])
+
+
+def test_constraints_are_joined_if_and_only_if_they_share_a_parameter():
+    space = Space([3] * 7, constraints=[different(0, 2), different(5, 4), different(2, 6)])
+    assert sorted(c.columns.tolist() for c in space.components) == [[0, 2, 6], [4, 5]]
+    assert space.cardinality == (3 * 2 * 2) * (3 * 2) * 3**2
+
+
+def test_a_rule_gets_its_columns_in_the_order_it_declares():
+    space = Space([2, 3, 4], constraints=[Constraint((2, 0), lambda rows: rows[:, 0] > 2 * rows[:, 1])])
+    assert space.allowed(space.check([[0, 0, 1], [0, 0, 0], [1, 0, 3], [1, 2, 2]])).tolist() == [True, False] * 2
+    assert space.cardinality == 3 * (3 + 1)
+
+
+def test_a_constraint_on_a_permutation_keeps_it_a_permutation():
+    before = Constraint((0, 1), lambda rows: rows[:, 0] < rows[:, 1])
+    space = product(permutation("p", range(8)), constraints=[before])
+    assert space.cardinality == 40320 // 2
+    rows = space.sample(100, np.random.default_rng(0))
+    assert (np.sort(rows, axis=1) == np.arange(8)).all() and (rows[:, 0] < rows[:, 1]).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "rule", "message"),
+    [
+        ((0, 5), lambda rows: rows[:, 0] > 0, r"columns \(0, 5\) of a space of 3"),
+        ((-1,), lambda rows: rows[:, 0] > 0, "names columns"),
+        ((), lambda rows: np.ones(len(rows), bool), "names no columns"),
+        ((0, 1), lambda rows: rows[:, 0] > 5, "forbid every combination"),
+        ((0, 1), lambda rows: True, r"returned shape \(\) for"),
+        ((0, 1), lambda rows: rows > 0, "return one boolean per row"),
+    ],
+)
+def test_a_broken_constraint_is_refused(columns, rule, message):
+    with pytest.raises(ValueError, match=message):
+        Space([2, 2, 2], constraints=[Constraint(columns, rule)])
+
+
+def test_too_many_constrained_combinations_are_refused_before_memory_is_full():
+    with pytest.raises(ValueError, match="more than 4,194,304"):
+        Space([3000] * 3, constraints=[Constraint((0, 1, 2), lambda rows: rows.sum(axis=1) > 1)])
+
+
+def test_a_table_whose_product_exceeds_an_integer_is_exact():
+    chain = [Constraint((i, i + 1), lambda rows: rows[:, 0] == rows[:, 1]) for i in range(99)]
+    space = Space([4] * 100, constraints=chain)
+    rows = np.repeat(np.arange(4)[:, None], 100, axis=1)
+    assert space.cardinality == 4 and space.allowed(rows).all()
+    assert not space.allowed(np.random.default_rng(0).integers(0, 4, (1000, 100))).any()
+    (component,) = space.components
+    assert (component.rows[component.places(rows)] == rows).all()
+
+
+@pytest.mark.parametrize("size", [3, 1 << 40])
+def test_a_list_of_rows_allows_only_these_rows(size):
+    rows = np.array([[2, 0, 1], [0, 0, 0], [2, 0, 1], [1, 2, 2]])
+    space = Space([size] * 3, constraints=[listed(rows)])
+    assert space.cardinality == 3 and space.allowed(rows).all()
+    assert not space.allowed(space.check([[0, 0, 1], [2, 2, 2], [1, 2, 0]])).any()
+    assert set(map(tuple, space.sample(99, np.random.default_rng(0)).tolist())) == set(map(tuple, rows.tolist()))
+
+
+def test_a_list_of_rows_is_filtered_by_other_constraints():
+    rows = np.array([[0, 1, 0], [1, 1, 0], [1, 0, 0]])
+    assert Space([2] * 3, constraints=[listed(rows), different(1, 0)]).cardinality == 2
+    with pytest.raises(ValueError, match="forbid every"):
+        Space([2] * 3, constraints=[listed(rows), different(2, 2)])
+
+
+def generator(seed=0):
+    return np.random.default_rng(seed)
+
+
+def distinct(rows):
+    return len(np.unique(rows, axis=0)) == len(rows)
+
+
+@given(spaces(), st.integers(0, 2**32))
+def test_every_allowed_candidate_comes_once(drawn, seed):
+    space, known = drawn
+    order = Enumeration(space, generator(seed))
+    rows = order.rows(0, order.length + 5)
+    assert order.length == len(known) == len(rows) and rows.dtype == space.dtype
+    assert sorted(rows.tolist()) == sorted(known.tolist())
+    assert order.rows(order.length, order.length + 3).shape == (0, len(space))
+
+
+@given(spaces(), st.integers(0, 2**32), st.integers(0, 3000), st.integers(0, 50))
+def test_enumeration_can_start_at_any_position(drawn, seed, start, n):
+    whole = Enumeration(drawn[0], generator(seed)).rows(0, 4000)
+    assert (Enumeration(drawn[0], generator(seed)).rows(start, start + n) == whole[start : start + n]).all()
+
+
+def test_the_first_candidates_are_uniform_over_seeds():
+    space = Space([3, 4], constraints=[Constraint((0, 1), lambda rows: rows.sum(axis=1) > 0)])
+    firsts = np.concatenate([Enumeration(space, generator(seed)).rows(0, 1) for seed in range(3000)])
+    counts = np.bincount(firsts[:, 0].astype(int) * 4 + firsts[:, 1], minlength=12)
+    assert counts[0] == 0 and chisquare(counts[1:]).pvalue > 1e-3
+
+
+def test_the_first_candidates_of_a_larger_space_look_random():
+    rows = Enumeration(Space([2] * 40), generator()).rows(0, 4000).astype(float)
+    assert abs(rows.mean(axis=0) - 0.5).max() < 0.04
+    assert abs(np.corrcoef(rows.T) - np.eye(40)).max() < 0.08
+    assert abs((rows[1:] == rows[:-1]).mean() - 0.5) < 0.01  # neighbours in the order are no neighbours in the space
+
+
+HUGE = {
+    "booleans": Space([2] * 2000),
+    "permutation of 40": product(permutation("p", range(40))),
+    "three times 20!": product(scale("s", range(3)), permutation("p", range(20))),
+    "two permutations of 20": product(permutation("p", range(20)), permutation("q", range(20))),
+    "three of four values tied, one at a time": Space(
+        [4] * 70, constraints=[Constraint((j,), lambda rows: rows[:, 0] != 1) for j in range(70)]
+    ),
+    "tied and free": product(
+        *(scale(f"s{i}", range(5)) for i in range(60)),
+        sequence("t", 10, range(3)),
+        constraints=[Constraint((2 * i, 2 * i + 1), lambda rows: rows[:, 0] <= rows[:, 1]) for i in range(30)],
+    ),
+    "indices beyond 32 bits": Space([2**40, 2**40]),
+    "2^62 and 2": Space([2**62, 2]),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_huge_spaces_give_distinct_allowed_rows(name):
+    space = HUGE[name]
+    order = Enumeration(space, generator())
+    assert order.length == min(space.cardinality, 2**62)
+    for start in (0, 2**40, order.length - 300):
+        rows = order.rows(start, start + 300)
+        assert len(rows) == 300 and distinct(rows)
+        assert space.allowed(space.check(rows)).all()
+    columns = order.rows(0, 1000).astype(float)
+    assert (columns.std(axis=0) > 0).all()  # nothing is stuck at one value
+    assert (order.rows(7, 9) == Enumeration(space, generator()).rows(7, 9)).all()
+    assert (order.rows(7, 9) != Enumeration(space, generator(1)).rows(7, 9)).any()

@@ -6,11 +6,12 @@ import math
 import sqlite3
 
 import pytest
-from bbo_stored_runs import HEAD, exported, imported, rows, store
 
 from bbo_suite import UserError
 from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import read_rows
+
+from .stored_runs import HEAD, exported, imported, rows, store
 
 TABLE = "problem,fingerprint,unit,default,strategy,seed,evaluation,value,status"
 GOOD = "p,f,seconds,5,s,0,1,2.0,ok"

@@ -7,6 +7,8 @@ import numpy as np
 import optuna
 import pytest
 
+import bbo_suite
+
 optunahub = pytest.importorskip("optunahub")
 
 REGISTRY = Path(__file__).parents[3] / "docs" / "optunahub"
@@ -35,7 +37,7 @@ def test_a_problem_is_searched_by_optuna_from_the_compilers_choice(name):
 
 def test_what_fails_costs_infinity():
     problem = PACKAGE.Problem("recorded/tile-transformer")
-    recorded = problem._problem
+    recorded = bbo_suite.problem("recorded/tile-transformer")
     failing = next(
         row for row in recorded.space.sample(300, np.random.default_rng(0)) if recorded.evaluate(row[None]).status[0]
     )

@@ -6,7 +6,6 @@ import math
 import weakref
 
 import pytest
-from bbo_stored_runs import HEAD, exported, identity, imported, rows, store
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,8 @@ from bbo_suite.exchange.importing import FILLED
 from bbo_suite.files.reading import read_json
 from bbo_suite.store.rows import Row, read_rows
 from bbo_suite.store.stored_run import StoredRun
+
+from .stored_runs import HEAD, exported, identity, imported, rows, store
 
 HOSTILE = st.text(min_size=1, max_size=20) | st.sampled_from(
     [

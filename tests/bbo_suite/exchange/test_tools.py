@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bbo_stored_runs import exported, imported
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,8 @@ from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
 from bbo_suite.store.rows import TEXTS
 from bbo_suite.store.stored_run import StoredRun
+
+from .stored_runs import exported, imported
 
 PLUGIN = Path(__file__).with_name("hostile.py")
 KEYS = ["strategy", "seed", "evaluation"]

@@ -1,3 +1,5 @@
+"""What single figures compute and draw, and how they keep levels of knowledge apart."""
+
 import itertools
 import subprocess
 import sys
@@ -13,10 +15,18 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from bbo_suite import UserError, figures
+from bbo_suite.core.level import Level
 from bbo_suite.figures import FIGURES, paper
+from bbo_suite.figures.captions import ranked_together
 from bbo_suite.figures.convergence import convergence_data
+from bbo_suite.figures.convergence import draw as draw_convergence
+from bbo_suite.figures.critical import critical_data
+from bbo_suite.figures.critical import draw as draw_critical
+from bbo_suite.figures.heat import heat_data
+from bbo_suite.figures.highlight import highlighted
+from bbo_suite.figures.profile import draw as draw_profile
 from bbo_suite.figures.speedup import speedup_data
-from bbo_suite.figures.style import seconds
+from bbo_suite.figures.style import LINES, looks_by_knowledge, seconds
 
 STRATEGIES = ["annealing", "evolution", "exhaustive", "joint", "mbo", "nevergrad.de", "optuna.tpe", "random", "rl"]
 STRATEGIES += ["local", "gp", "cmaes"]
@@ -268,3 +278,53 @@ def test_labels_of_a_page_for_a_paper_do_not_lie_on_one_another(name):
         assert {text.get_rotation() for text in texts} <= {0, 90}  # the box of a slanted one is mostly empty
         boxes = [text.get_window_extent() for text in texts]
         assert boxes and not any(overlap(a, b) for a, b in itertools.combinations(boxes, 2))
+
+
+COSTS = {"annealing": 6.0, "random": 7.0, "mbo": 5.0, "local": 4.0, "graybox": 2.0}
+
+
+@pytest.fixture(scope="module")
+def of_levels():
+    runs = {(f"p/{i}", name, 0): [8.0, 8.0, cost + i / 9] for i in range(4) for name, cost in COSTS.items()}
+    return frame(runs, budget=3, structured=("local",), hearing=("graybox",))
+
+
+def test_each_level_has_a_line_style_and_each_strategy_a_colour_and_a_marker():
+    names = [f"s{number}" for number in range(12)]
+    levels = dict(zip(names, [*Level] * 3, strict=True))
+    made = looks_by_knowledge(levels)
+    assert {(level, made[name].dash) for name, level in levels.items()} == {(k, line) for k, (line, _) in LINES.items()}
+    assert len({look.marker for look in made.values()}) == len({look.colour for look in made.values()}) == 12
+
+
+def test_curves_show_the_levels_and_the_caption_explains_them(of_levels):
+    figure, data = draw_convergence(of_levels, problems=["p/0"])
+    shown = {line.get_color(): line.get_linestyle() for line in figure.axes[0].lines[1:]}
+    look = highlighted(of_levels).looks
+    assert [shown[look[n].colour] for n in ("mbo", "local", "graybox")] == [
+        "-",
+        "--",
+        ":",
+    ]
+    text = figure.get_supxlabel().replace("\n", " ")
+    assert "solid: costs only, dashed: structure, dotted: costs of parts" in text and "compiling is not counted" in text
+    assert data.groupby("strategy")["level"].first()["graybox"] == "parts"
+
+
+def test_no_figure_ranks_a_strategy_that_sees_parts_with_others(of_levels):
+    assert set(critical_data(ranked_together(of_levels))["strategy"]) == {*COSTS} - {"graybox"}
+    for draw in (draw_critical, draw_profile):
+        figure, data = draw(of_levels)
+        assert "graybox" not in set(data["strategy"])
+        assert "because they see costs of parts: graybox" in figure.get_supxlabel().replace("\n", " ")
+    cells = heat_data(of_levels)
+    first = cells[cells["problem"] == "p/0"]
+    assert first["strategy"].tolist()[0] == "local" and first["strategy"].tolist()[-1] == "graybox"
+    assert first.set_index("strategy")["share"][["local", "graybox"]].tolist() == [1, 1]
+
+
+def test_strategies_that_all_see_parts_are_ranked(of_levels):
+    every = of_levels.assign(level="parts")
+    assert ranked_together(every) is every
+    costs = of_levels.assign(level="costs")
+    assert ranked_together(costs) is costs

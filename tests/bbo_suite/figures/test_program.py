@@ -1,15 +1,21 @@
-"""Pictures of what was found: kernels before and after, or a table of changes."""
+"""Pictures of what was found and of a space; figures as SVG, in which what is marked says what it shows."""
 
+import json
 import math
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+import bbo_suite
 from bbo_suite import Study, UserError
 from bbo_suite.core.program import Change, Kernel, Program, Words
-from bbo_suite.figures import interactive, program
+from bbo_suite.figures import interactive, program, space, style
+from bbo_suite.figures.interactive import mark, svg
 from bbo_suite.figures.outcome import draw_changes
 from bbo_suite.figures.program import alike, neighbours, regions
 
@@ -161,3 +167,101 @@ def test_python_draws_what_was_found(suite, toy):
     assert best["minimal"]["needed"]
     with pytest.raises(UserError, match="no problem 'toy/large'"):
         study.plot("program", ["toy/large"])
+
+
+def drawn(problem, **limits):
+    loaded = bbo_suite.problem(problem)
+    found = space.sample(loaded, np.random.default_rng(0), **limits)
+    return found, *space.draw(loaded, found)
+
+
+def test_a_small_space_is_drawn_whole():
+    found, figure, data = drawn("recorded/triton-softmax-8192x4096")
+    assert found.whole and len(found.costs) + found.failed == 480
+    assert data["lowest"].min() == found.costs.min()
+    assert data.groupby("parameter")["candidates"].sum().eq(len(found.costs)).all()
+    assert "The whole space" in figure.get_supxlabel()
+
+
+def test_a_large_space_is_sampled():
+    found, figure, data = drawn("llvm/tree", most=60)
+    assert not found.whole and len(found.costs) + found.failed == 60
+    assert "random sample" in figure.get_supxlabel()
+    assert (data["effect"] >= 0).all() and data["effect"].is_monotonic_decreasing
+
+
+def test_a_parameter_that_decides_all_has_the_whole_effect():
+    groups, logs = np.repeat([0, 1, 2], 50), np.repeat([0.0, 1.0, 5.0], 50)
+    assert space.effect_of(groups, logs) == pytest.approx(1)
+    assert space.effect_of(np.random.default_rng(0).integers(0, 3, 150), logs) < 0.05
+    assert space.effect_of(np.zeros(150, int), logs) == 0
+
+
+def test_what_cannot_be_drawn_is_named(suite):
+    assert "128 parameters" in suite("show", "ehrlich/128x32-a", "--picture", "x.png").err
+    assert "does not end in .svg" in suite("show", "llvm/tree", "--picture", "x.gif").err
+
+
+def test_show_draws(suite, tmp_path):
+    done = suite("show", "recorded/triton-softmax-8192x4096", "--picture", tmp_path / "space.svg")
+    assert done.code == 0 and (tmp_path / "space.svg").stat().st_size > 1000
+
+
+def test_a_space_where_nothing_succeeds_is_refused():
+    problem = bbo_suite.problem("recorded/triton-softmax-8192x4096")
+    with pytest.raises(UserError, match="too few for a picture"):
+        space.sample(problem, np.random.default_rng(0), most=1)
+
+
+G = "{http://www.w3.org/2000/svg}g"
+
+
+@pytest.fixture
+def figure():
+    figure = Figure(figsize=(4, 3), layout="constrained")
+    ax = figure.subplots()
+    (line,) = ax.plot([1, 10, 100], [1.0, 1.5, 2.0])
+    mark(line, 'a "<b>" & c')
+    mark(ax.bar([5], [1])[0], "d", "1.5000")
+    ax.set(xscale="log", xlim=(1, 100), ylim=(0, 2), xlabel="evaluations", ylabel="speedup")
+    with mpl.rc_context(style.SETTINGS):
+        yield figure
+
+
+def marks(text):
+    return [g for g in ElementTree.fromstring(text).iter(G) if "data-strategy" in g.attrib]
+
+
+def test_marks_name_their_strategy(figure):
+    curve, bar = sorted(marks(svg(figure)), key=lambda g: g.get("data-strategy"))
+    assert (curve.get("data-strategy"), curve.get("data-curve"), curve[0].text) == ('a "<b>" & c', "", 'a "<b>" & c')
+    assert (bar.get("data-strategy"), bar.get("data-curve"), bar[0].text) == ("d", None, "d: 1.5000")
+
+
+def test_a_point_of_a_curve_is_found_by_its_panel(figure):
+    text = svg(figure)
+    panel = next(g for g in ElementTree.fromstring(text).iter(G) if "data-x" in g.attrib)
+    across, up = (json.loads(panel.get(name)) for name in ("data-x", "data-y"))
+    assert (across[:5], up[:5]) == (["evaluations", "", "log", 1, 100], ["speedup", "", "linear", 0, 2])
+    (curve,) = (g for g in marks(text) if "data-curve" in g.attrib)
+    x, y = map(float, re.findall(r"[\d.]+", curve.find("{*}path").get("d"))[2:4])
+    assert 100 ** ((x - across[5]) / (across[6] - across[5])) == pytest.approx(10)
+    assert 2 * (y - up[5]) / (up[6] - up[5]) == pytest.approx(1.5)
+
+
+def test_an_axis_of_seconds_has_a_unit(figure):
+    style.seconds(figure.axes[0].xaxis)
+    assert "[&quot;evaluations&quot;, &quot;s&quot;" in svg(figure)
+
+
+def test_a_prefix_changes_every_id_and_reference(figure):
+    text = svg(figure, "x-")
+    ids = re.findall(r'\bid="(.*?)"', text)
+    assert ids and all(name.startswith("x-") for name in ids) and len(ids) == len(set(ids))
+    references = re.findall(r'(?:url\(|href=")#(.*?)[")]', text)
+    assert references and set(references) <= set(ids)
+
+
+def test_the_same_figure_has_the_same_bytes_and_nothing_from_elsewhere(figure):
+    assert svg(figure) == svg(figure)
+    assert "matplotlib.org" not in svg(figure)

@@ -1,14 +1,17 @@
-"""What was found comes first: the cost before and after, a drawing, and how to use it."""
+"""What was found comes first, with a drawing and how to use it; and how near it is to the optimum."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bbo_suite import UserError, figures
+from bbo_suite import UserError, figures, problem
 from bbo_suite.registry import Registry
 from bbo_suite.report import read_study
 from bbo_suite.report.findings import MOST, findings
+from bbo_suite.report.optimum import optima, whole_space
+from bbo_suite.stats import expected_best, over_random
 
 
 @pytest.fixture
@@ -81,3 +84,77 @@ def test_a_damaged_run_is_named(studies):
     rows.write_text(rows.read_text().replace("4.0", "3.0"))
     with pytest.raises(UserError, match=r"rows\.csv is damaged \(a checksum does not match\)"):
         studies.data()
+
+
+TILES = "recorded/tile-transformer"
+
+
+@pytest.fixture(scope="module")
+def tiles():
+    return problem(TILES)
+
+
+def recorded(studies, tiles, costs, strategy="x", **head):
+    facts = {"fingerprint": tiles.fingerprint(), "optimum": tiles.optimum, "default": 2 * tiles.optimum, **head}
+    studies.add({(TILES, strategy, i): run for i, run in enumerate(costs)}, **facts)
+    return studies.judgement().scores
+
+
+def test_every_cost_of_a_recorded_space_is_found(studies, tiles):
+    scores = recorded(studies, tiles, [[tiles.optimum] * 3])
+    costs = whole_space(scores.runs[0], Registry())
+    assert len(costs) == tiles.space.cardinality
+    assert costs.min() == tiles.optimum and np.isfinite(costs).all()
+
+
+def test_over_random_is_what_a_simulation_gives(studies, tiles):
+    best, second = tiles.optimum, 1.5 * tiles.optimum
+    scores = recorded(studies, tiles, [[second] * 4 + [best] * 2, [best] * 6])
+    table, notes = optima(scores, Registry())
+    (row,) = table.rows
+    rng, costs = np.random.default_rng(0), whole_space(scores.runs[0], Registry())
+    drawn = np.mean([np.minimum.accumulate(rng.permutation(costs)[:6]) for _ in range(4000)], axis=0)
+    curves = np.array([[second] * 4 + [best] * 2, [best] * 6])
+    over = ((drawn - curves) / (drawn - best)).mean()
+    assert [cell.text for cell in row[:4]] == [TILES, "x", "2 of 2", "1.000 (1.000 to 1.000)"]
+    assert row[4].number == pytest.approx(1)
+    assert row[5].number == pytest.approx(over, rel=0.1)
+    assert not notes
+
+
+def test_failures_count_as_the_costliest_for_a_strategy_as_for_random_search(studies, tiles):
+    scores = recorded(studies, tiles, [[np.inf] * 5 + [tiles.optimum]])
+    costs = whole_space(scores.runs[0], Registry())
+    ((*_, mean),) = optima(scores, Registry())[0].rows
+    random = expected_best(costs, range(1, 7))
+    over = over_random([costs.max()] * 5 + [tiles.optimum], random, tiles.optimum)
+    assert mean.number == pytest.approx(over.mean()) and mean.number < 0.5
+
+
+@pytest.mark.parametrize("head", [{"fingerprint": "another"}, {"problem": "none/such"}])
+def test_without_the_same_problem_there_is_no_baseline(studies, tiles, head):
+    scores = recorded(studies, tiles, [[tiles.optimum] * 3], **head)
+    assert whole_space(scores.runs[0], Registry()) is None
+    table, notes = optima(scores, Registry())
+    assert [cell.text for cell in table.rows[0][-2:]] == ["–", "–"]
+    assert [note.kind for note in notes] == ["no random baseline"]
+
+
+def test_large_spaces_are_left_alone(studies):
+    ehrlich = next(name for name in Registry().instances() if name.startswith("ehrlich/"))
+    made = problem(ehrlich)
+    studies.add({(ehrlich, "x", 0): [2.0, 1.0]}, fingerprint=made.fingerprint(), optimum=1.0)
+    assert whole_space(studies.data().runs[0], Registry()) is None
+
+
+def test_a_plugins_space_is_enumerated_too(suite, toy):
+    run = ("run", *toy[:2], "--problem", "toy/small", "--strategy", "annealing", "--budget", 20, "--study", "s")
+    assert suite(*run, "--json").code == 0
+    pages = [Path(suite("report", "s", *given).out.removesuffix("\n")).read_text() for given in ((), toy[:2])]
+    assert ["there is no exact baseline of random search" in page for page in pages] == [True, False]
+
+
+def test_no_interval_reaches_beyond_the_optimum(studies, tiles):
+    costs = [[2.5 * tiles.optimum], [tiles.optimum], [tiles.optimum]]
+    row = optima(recorded(studies, tiles, costs), Registry())[0].rows[0]
+    assert row[3].text.startswith("0.800 (") and row[3].text.endswith(" to 1.000)")

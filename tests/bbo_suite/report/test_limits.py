@@ -1,11 +1,19 @@
-"""What cannot be concluded, by kind, and about which strategies, problems and runs."""
+"""What cannot be concluded, and about which runs; on noisy problems, what losses are made of."""
 
 import shutil
 
+import numpy as np
 import pytest
 
+from bbo_suite import load
+from bbo_suite.figures.captions import noisy_costs
 from bbo_suite.report.limits import enough_repeats
+from bbo_suite.report.loss import loss_table, losses
+from bbo_suite.scores import final_values
+from bbo_suite.site.studies import best_known, cost, points
+from bbo_suite.store.folders import REMEASURED
 from bbo_suite.store.plan import RunName, add_planned
+from bbo_suite.store.remeasured import ROUNDS, Pair, PairLog
 
 
 def limits(studies):
@@ -138,3 +146,120 @@ def test_planned_runs_that_have_not_started(studies):
     add_planned(studies.path / "s", [RunName("p/b", "x", 7)])
     assert limits(studies)["not started"] == [("y on p/a (2 repeats)", "x on p/b, seed 7")]
     assert text_of(studies, "not started").startswith("Not started: 3 of 5 planned runs.")
+
+
+DEFAULT = 8.0
+"""The cost of the default in `studies`."""
+AGAIN = {"x": {2: 1.5, 1: 1.8, 3: 1.2}, "y": {3: 1.6, 1: 1.0}}
+"""Speedups of evaluations of two strategies, measured again; the search preferred the first."""
+
+
+def measure_again(folder, speedups, spread=0.0):
+    log = PairLog(folder)
+    for number in range(1, ROUNDS + 1):
+        for evaluation, speedup in speedups.items():
+            shift = 1 + spread * ((number + 1) // 2 - 2)  # both halves have the same median
+            log.append([Pair(number, evaluation, DEFAULT, DEFAULT / (speedup * shift), "010").line()])
+
+
+@pytest.fixture
+def noisy(studies):
+    studies.add({("p/a", "x", 0): [5.0, 4.0, 4.5], ("p/a", "y", 0): [8.0, 7.0, 4.4]}, noisy=True)
+    for name, speedups in AGAIN.items():
+        measure_again(studies.folder("p/a", name), speedups, spread=0.1)
+    return studies
+
+
+def test_the_headline_and_the_tables_compare_what_was_measured_again(noisy):
+    judgement = noisy.judgement()
+    assert {key: runs.tolist() for key, runs in judgement.scores.speedups.items()} == {
+        ("p/a", "x"): [pytest.approx(1.5)],
+        ("p/a", "y"): [pytest.approx(1.6)],
+    }
+    page = noisy.page()
+    assert "is that of y: mean speedup 1.6000 on p/a after 3 evaluations, measured again" in page.answers[0]
+    assert [limit.about for limit in page.limits if limit.kind == "measured again"] == [("p/a",)]
+    assert "noise" not in {limit.kind for limit in page.limits}
+    assert page.findings.shown[0].cost == "8 → 4.44444 seconds, speedup 1.8000 when measured again"
+
+
+def test_a_loss_is_split_into_selection_and_exploration(noisy):
+    (x,), (y,) = losses(noisy.judgement().scores, "p/a").values()
+    assert (x.search, y.search) == (2.0, DEFAULT / 4.4)
+    assert (x.again, x.selection, x.exploration) == pytest.approx((1.5, 1.2, 1.0))
+    assert (y.again, y.selection, y.exploration) == pytest.approx((1.6, 1.0, 1.8 / 1.6))
+    (first, second) = loss_table(noisy.judgement().scores).rows
+    assert [cell.text for cell in first] == ["p/a", "x", "1", "2.0000", "1.5000", "17 %", "0 %"]
+    assert [cell.text for cell in second][-2:] == ["0 %", "11 %"]
+
+
+def test_noise_alone_is_no_loss_by_selection(studies):
+    """The best of ten equal candidates looks better in one half of the rounds, but not in the other."""
+    rng, factors = np.random.default_rng(0), []
+    for seed in range(60):
+        studies.add({("p/a", "x", seed): np.arange(4.0, 4.9, 0.09)[:10].tolist()})
+        log = PairLog(studies.path / "s" / f"p--a__x__{seed}")
+        for number in range(1, ROUNDS + 1):
+            for evaluation in range(1, 11):
+                log.append([Pair(number, evaluation, DEFAULT, 4 * rng.lognormal(0, 0.1), "010").line()])
+    (runs,) = losses(studies.judgement().scores, "p/a").values()
+    factors = np.log([run.selection for run in runs])
+    assert abs(factors.mean()) < 2 * factors.std() / np.sqrt(60) < 0.03
+
+
+def test_a_problem_of_which_one_run_was_not_measured_again_is_compared_as_before(noisy):
+    (noisy.folder("p/a", "y") / REMEASURED).unlink()
+    scores = noisy.judgement().scores
+    assert scores.speedups["p/a", "x"].tolist() == [2.0] and not scores.remeasured
+    (limit,) = [limit for limit in noisy.page().limits if limit.kind == "noise"]
+    assert limit.about == ("p/a",) and "The same command does that" in limit.text
+    assert loss_table(scores).rows == []
+
+
+def test_a_run_that_was_cut_while_it_measured_again_counts_as_not_measured_again(noisy):
+    file = noisy.folder("p/a", "y") / REMEASURED
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
+    assert noisy.judgement().scores.remeasured == {"p/a"}  # its best candidate has all rounds
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
+    assert noisy.judgement().scores.remeasured == set()
+
+
+def test_frames_and_figures_take_what_was_measured_again(noisy):
+    frame = load("s", noisy.path)
+    np.testing.assert_allclose(frame["remeasured"], [1.8, 1.5, 1.5, 1.0, np.nan, 1.6])
+    assert frame["speedup"].tolist()[:3] == [DEFAULT / 5, 2.0, 2.0]
+    np.testing.assert_allclose(final_values(frame).frame["speedup"], [1.5, 1.6])
+    assert noisy_costs(frame) == " Noisy costs: measured again after the search."
+    (noisy.folder("p/a", "y") / REMEASURED).unlink()
+    assert final_values(load("s", noisy.path)).frame["speedup"].tolist() == [2.0, DEFAULT / 4.4]
+    (noisy.folder("p/a", "x") / REMEASURED).unlink()
+    frame = load("s", noisy.path)
+    assert "remeasured" not in frame and noisy_costs(frame) == ""
+
+
+def test_points_of_a_site_follow_from_what_was_measured_again(noisy):
+    x, y = noisy.data().runs
+    known = best_known([x, y])
+    assert (cost(x), cost(y)) == (pytest.approx(DEFAULT / 1.5), pytest.approx(DEFAULT / 1.6))
+    assert (points(x, known), points(y, known)) == (pytest.approx(1.5 / 1.6), 1.0)
+
+
+def test_a_run_whose_measurements_are_damaged_is_left_out_and_named(noisy, capsys):
+    file = noisy.folder("p/a", "y") / REMEASURED
+    file.write_text(file.read_text().replace("1,3,8.0,", "1,3,9.0,"))
+    (damage,) = noisy.data().damaged
+    assert f"{REMEASURED}, line 2 is damaged (its checksum does not match)" in damage
+    assert set(load("s", noisy.path)["strategy"]) == {"x"} and "line 2 is damaged" in capsys.readouterr().err
+
+
+def test_what_was_found_has_the_number_of_its_run(studies):
+    studies.add({("p/a", "lucky", 0): [4.0], ("p/a", "steady", 0): [4.0]})
+    for name, odd, even in (("lucky", 2.6, 1.5), ("steady", 2.0, 2.0)):
+        log = PairLog(studies.folder("p/a", name))
+        for number in range(1, ROUNDS + 1):
+            log.append([Pair(number, 1, DEFAULT, DEFAULT / (odd if number % 2 else even), "010").line()])
+    (row,) = studies.page().findings.table.rows
+    assert [cell.text for cell in row[3:5]] == ["speedup 2.0500", "lucky"]
+    assert {run.strategy: run.final_speedup for run in studies.data().runs} == {"lucky": 2.05, "steady": 2.0}
+    cost = DEFAULT / 2.05
+    assert studies.page().findings.shown[0].cost == f"8 → {cost:.6g} seconds, speedup 2.0500 when measured again"

@@ -13,8 +13,7 @@ import pytest
 from bbo_suite import UserError
 from bbo_suite.report import page
 from bbo_suite.site import write
-from bbo_suite.site.boards import boards
-from bbo_suite.site.overview import overview
+from bbo_suite.site.overview import boards, overview
 from bbo_suite.site.studies import Entry, best_known, read, sources
 from bbo_suite.store.run_table import read_studies
 

@@ -29,7 +29,7 @@ class Live(LiveProblem):
 
     id = "live/toy"
 
-    def __init__(self, cache=None, target="live_targets:add"):
+    def __init__(self, cache=None, target="supervised_targets:add"):
         self.space = product(sequence("request", 2, REQUESTS))
         self.default = np.array([1, 1])
         self._serve(Service(target, (REQUESTS,), seconds=0.5), cache)
@@ -53,7 +53,7 @@ def test_every_fault_has_its_status():
 def test_costs_are_cached_by_content_and_crashes_are_not(tmp_path):
     configs = np.array([[1, 2], [7, 0], [5, 0], [3, 0]], np.int8)
     first = Live(Cache("toy-1", "program", tmp_path)).evaluate(configs)
-    broken = Live(Cache("toy-1", "program", tmp_path), "live_targets:useless")
+    broken = Live(Cache("toy-1", "program", tmp_path), "supervised_targets:useless")
     again = broken.evaluate(configs[:2])
     assert (again.values == first.values[:2]).all() and (again.status == first.status[:2]).all()
     assert again.reasons[1] == first.reasons[1]
@@ -64,7 +64,7 @@ def test_costs_are_cached_by_content_and_crashes_are_not(tmp_path):
 
 
 class Identified(Live):
-    def __init__(self, content, compiler="", target="live_targets:add"):
+    def __init__(self, content, compiler="", target="supervised_targets:add"):
         super().__init__(target=target)
         self._identify(content, compiler)
 
@@ -76,7 +76,7 @@ def test_the_content_is_the_identity_and_costs_are_cached_only_for_a_named_compi
     assert not Identified("a").why_unversioned() and Live().fingerprint() not in prints
     assert Identified("a", "toy-1").evaluate(row).values[0] == 3.0
     for content, compiler, cost in (("a", "toy-1", 3.0), ("b", "toy-1", np.inf), ("a", "", np.inf)):
-        assert Identified(content, compiler, "live_targets:useless").evaluate(row).values[0] == cost
+        assert Identified(content, compiler, "supervised_targets:useless").evaluate(row).values[0] == cost
 
 
 class Telling(Live):
@@ -85,12 +85,14 @@ class Telling(Live):
 
 def test_parts_are_told_on_request_only_and_cached_beside_the_costs(tmp_path):
     configs = np.array([[1, 2], [2, 2], [7, 0], [3, 0], [1, 2]], np.int8)
-    problem = Telling(Cache("toy-1", "program", tmp_path), "live_targets:add_with_parts")
+    problem = Telling(Cache("toy-1", "program", tmp_path), "supervised_targets:add_with_parts")
     plain, told = evaluate(problem, configs), evaluate(problem, configs, with_parts=True)
     assert plain.parts is None and told.parts.starts.tolist() == [0, 2, 4, 4, 4, 6]
     assert np.array_equal(told.values, plain.values) and np.array_equal(told.status, plain.status)
     assert sorted(told.parts.costs[2:4].tolist()) == [2.0, 2.0]
-    again = evaluate(Telling(Cache("toy-1", "program", tmp_path), "live_targets:useless"), configs[:3], with_parts=True)
+    again = evaluate(
+        Telling(Cache("toy-1", "program", tmp_path), "supervised_targets:useless"), configs[:3], with_parts=True
+    )
     assert np.array_equal(again.parts.keys, told.parts.keys[:4]) and np.array_equal(again.values, told.values[:3])
 
 
@@ -105,7 +107,7 @@ def test_keys_of_parts_begin_with_a_hash_of_their_name_and_tell_costs_and_progra
 
 
 def test_the_cache_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("bbo_suite.supervised.cache._BYTES", 1 << 20)
+    monkeypatch.setattr("bbo_suite.supervised.cache.BYTES", 1 << 20)
     cache = Cache("toy", "c", tmp_path)
     for start in range(0, 3000, 20):
         cache.put(list(range(start, start + 20)), [(1.0, 0, "x" * 1000)] * 20)
@@ -201,7 +203,7 @@ class Slow(Live):
     """Takes a little time per candidate, so that the time limit is reached."""
 
     def __init__(self):
-        super().__init__(None, "live_targets:slow")
+        super().__init__(None, "supervised_targets:sleepy")
         self.default = np.array([1, 1])
 
 

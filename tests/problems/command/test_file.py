@@ -9,6 +9,7 @@ import bbo_suite
 from bbo_problems.command.file import read
 from bbo_problems.command.ready import ready
 from bbo_suite import Kind, UserError
+from bbo_suite.registry import Registry
 
 GOOD = """[build]
 command = "cc {flags} {order} -o {out} a.c"
@@ -31,7 +32,7 @@ def described(tmp_path):
     def write(text):
         (tmp_path / "tune.toml").write_text(text)
         (tmp_path / "a.c").write_text("")
-        return bbo_suite.problem(f"command:{tmp_path / 'tune.toml'}")
+        return Registry().load(f"command:{tmp_path / 'tune.toml'}")
 
     return write
 
@@ -57,10 +58,8 @@ def test_what_is_built_decides_the_content_and_comments_and_stored_studies_do_no
     for name in ("results/mine/study.json", ".git/config"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text("{}")
-    bbo_suite.registry._loaded.cache_clear()
     assert described("# a comment\n" + GOOD).fingerprint() == first
     (tmp_path / "b.h").write_text("int x;")
-    bbo_suite.registry._loaded.cache_clear()
     assert described(GOOD).fingerprint() != first
 
 

@@ -150,7 +150,7 @@ def test_threads_processor_and_version_are_part_of_the_identity(monkeypatch):
     assert len(together.space) == len(alone.space) + 2
     assert ".parallel(yo)" in together.paste(together.default_row())
     assert ".parallel" not in alone.paste(alone.default_row())
-    monkeypatch.setattr("bbo_problems.halide.problem._machine", lambda: ("another", 8))
+    monkeypatch.setattr("bbo_problems.halide.problem.machine", lambda: ("another", 8))
     assert len({alone.fingerprint(), together.fingerprint(), HalideProblem("blur").fingerprint()}) == 3
 
 

@@ -11,8 +11,7 @@ import pytest
 from bbo_problems.learned.kernels import KERNEL_FEATURES, NODE_FEATURES
 from bbo_problems.learned.model import CostModel, load, save
 from bbo_problems.learned.network import REDUCTIONS, WIDTH, Network, Reduction, Standard
-from bbo_problems.learned.report import check_unseen, errors
-from bbo_problems.learned.training import GRAPH, RELATIVE, fit, rank, scored, train
+from bbo_problems.learned.training import GRAPH, RELATIVE, check_unseen, errors, fit, rank, scored, train
 from bbo_suite import UserError
 
 pytestmark = pytest.mark.slow  # networks are compiled, on a data set that is made with compiled code

@@ -21,6 +21,26 @@ def pretend_gpu(monkeypatch):
     monkeypatch.setattr(module, "require", lambda *arguments: None)
 
 
+class Answers:
+    """In place of children: answers each request by a function."""
+
+    def __init__(self):
+        self.answer, self.asked = None, []
+
+    def map(self, requests, workers=1):
+        self.asked += requests
+        return [self.answer(request) for request in requests]
+
+
+@pytest.fixture
+def children(monkeypatch):
+    """Return what takes the place of the children that compile, and of the one that measures."""
+    compiling, measuring = Answers(), Answers()
+    monkeypatch.setattr("bbo_suite.supervised.problem.Workers", lambda service: compiling)
+    monkeypatch.setattr(module, "Workers", lambda service: measuring)
+    return compiling, measuring
+
+
 @pytest.fixture
 def made(monkeypatch):
     pretend_gpu(monkeypatch)
@@ -48,36 +68,28 @@ def test_a_candidate_is_requested_by_its_values(made):
     assert made.paste(made.default) == "triton.Config({'ROWS': 1, 'COLUMNS': 4096}, num_warps=8, num_stages=2)"
 
 
-class Answers:
-    """In place of children: answers each request by a function."""
-
-    def __init__(self, answer):
-        self.answer, self.asked = answer, []
-
-    def map(self, requests, workers=1):
-        self.asked += requests
-        return [self.answer(request) for request in requests]
-
-
-def test_workers_compile_and_one_child_measures_what_compiled(made):
+def test_workers_compile_and_one_child_measures_what_compiled(children, made):
     rows = np.concatenate([made.default[None], made.default[None] - [0, 1, 0, 0]])
     good, slow = map(made.request, rows)
-    answer = lambda request: Answer(failure="timeout", reason="slow") if request[1] == slow else Answer([1.0] * 5)  # noqa: E731
-    made._workers, made._timer = Answers(answer), Answers(lambda request: Answer(0.5))
+    compiling, measuring = children
+    slowly = Answer(failure="timeout", reason="slow")
+    compiling.answer = lambda request: slowly if request[1] == slow else Answer([1.0] * 5)
+    measuring.answer = lambda request: Answer(0.5)
     made.workers = 2
     result = made.evaluate(rows)
-    assert [request[1] for request in made._workers.asked] == [good, slow] and made._timer.asked == [good]
+    assert [request[1] for request in compiling.asked] == [good, slow] and measuring.asked == [good]
     assert result.values.tolist() == [0.5, np.inf] and result.status[1] == Status.TIMEOUT
     assert result.reasons == {1: "slow"}
     made.workers = 1
     made.evaluate(rows)
-    assert len(made._workers.asked) == 2 and made._timer.asked[1:] == [good, slow]
+    assert len(compiling.asked) == 2 and measuring.asked[1:] == [good, slow]
 
 
-def test_pytorch_is_a_baseline(made):
-    made._workers = Answers(lambda request: Answer([np.log(2.0)] * request[-1]))
+def test_pytorch_is_a_baseline(children, made):
+    compiling, _ = children
+    compiling.answer = lambda request: Answer([np.log(2.0)] * request[-1])
     assert made.baselines() == {"PyTorch": pytest.approx(0.5)}
-    assert made._workers.asked[0][2] == "PyTorch"
+    assert compiling.asked[0][2] == "PyTorch"
 
 
 @pytest.mark.parametrize("instance", TUNED)

@@ -1,8 +1,10 @@
-"""What adapters do beyond the contract of a strategy, by a handful of each library, and how they code candidates."""
+"""What adapters do beyond the contract, how they code candidates; and every optimizer of every library."""
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import signal
 import subprocess
 import sys
 
@@ -10,9 +12,10 @@ import numpy as np
 import pytest
 
 from bbo_strategies.adapters.adapter import Adapter, Coding
+from bbo_strategies.adapters.nevergrad_optimizers import NEEDS, SEQUENTIAL, UNUSABLE
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS, Optuna
 from bbo_suite import Constraint, Moves, Space, Task, UserError, choice, product, scale
-from bbo_suite.conformance.toy_tasks import spaces
+from bbo_suite.conformance.toy_tasks import play_task, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import start
 
@@ -157,3 +160,60 @@ def test_parameters_that_cannot_change_are_left_out():
     coding = Coding(space, np.array([0, 3, 0, 1]))
     assert coding.sizes.tolist() == [5, 2]
     assert coding.decode(np.array([[4, 0]])).tolist() == [[0, 4, 0, 0]]
+
+
+SECONDS = 60
+
+
+def rows_of(strategy):
+    return np.concatenate([rows for rows, _ in play_task(strategy, spaces()["choices and scales"], uneven, 20, 5)])
+
+
+def complaint(name):
+    """Return why a strategy cannot be run, nothing if it can, and "missing" if it needs what is not installed."""
+    try:
+        strategy = Registry().strategy(name)
+    except UserError as error:
+        return "missing" if "not installed" in str(error) else "refused"
+    try:
+        first, again = rows_of(strategy), rows_of(strategy)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if np.array_equal(first, again) else "two runs differ"
+
+
+def too_long(*_):
+    raise TimeoutError(f"not done in {SECONDS} seconds of work")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["optuna", "nevergrad", "pymoo", "gomea"])
+def test_every_name_runs_or_is_refused_for_a_stated_reason(library):
+    """The names that fail without a stated reason are printed with what happened."""
+    signal.signal(signal.SIGPROF, too_long)  # other processes may keep the machine busy
+    wrong = {}
+    for name in Registry().strategies()[library]().variants():
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        said = complaint(f"{library}:{name}")
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        listed = library == "nevergrad" and (name in UNUSABLE or name.startswith(tuple(NEEDS)))
+        if (said == "refused") != (library == "nevergrad" and name in UNUSABLE) or (said and not listed):
+            wrong[name] = said
+    missing = {name for name, said in wrong.items() if said == "missing" and library != "nevergrad"}
+    assert not {name: said for name, said in wrong.items() if name not in missing}
+
+
+def test_tables_agree_with_what_the_libraries_offer():
+    optuna = pytest.importorskip("optuna")
+    public = {name for name, found in vars(optuna.samplers).items() if inspect.isclass(found)}
+    public = {name for name in public if name.endswith("Sampler") and not name.startswith("Base")}
+    assert public - {"PartialFixedSampler"} == set(SAMPLERS)
+    known = set(Registry().strategies()["nevergrad"]().variants())
+    assert set(UNUSABLE) | SEQUENTIAL <= known
+    assert all(any(name.startswith(start) for name in known) for start in NEEDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Quad1MetaModelE", "SVM1MetaModelOnePlusOne"])
+def test_nevergrads_models_predict_numbers(name):
+    assert complaint(f"nevergrad:{name}") == ""

@@ -1,19 +1,15 @@
+"""Steps of the joint search, and the rules of problems of several passes."""
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbo_strategies.joint.strategy import (
-    Step,
-    Subspace,
-    divide,
-    merged,
-    parse_schedule,
-    per_node,
-)
+from bbo_strategies.joint.strategy import Step, Subspace, divide, merged, parse_schedule, per_node
 from bbo_suite import Constraint, Decisions, Kind, Space, UserError
+from bbo_suite.conformance.kit import problem_rules
 
-from .toy_compiler import Passes
+from .toy_compiler import Passes, ToyCompiler
 
 KNOWN = ("annealing", "evolution", "exhaustive")
 
@@ -101,3 +97,60 @@ def test_a_space_beyond_the_range_of_a_float_is_never_full():
     caps, shares = np.array([part([2] * 5000).candidates, part([3, 3]).candidates]), np.ones(2)
     assert divide(10, shares, caps).tolist() == [5.0, 5.0]
     assert divide(5000, shares, caps).tolist() == [4991.0, 9.0]
+
+
+class Restless(Passes):
+    def decisions(self, name, graph):
+        self._cache.pop((name, graph), None)
+        return super().decisions(name, graph)
+
+
+class Greedy(Passes):
+    def columns(self, name):
+        return np.arange(len(self.source.kinds) * 5)
+
+
+class Shifted(Passes):
+    def default(self, name, graph):
+        return super().default(name, graph) + 5
+
+
+class Different(Passes):
+    def default(self, name, graph):
+        return 1 - np.minimum(super().default(name, graph), 1)
+
+
+def broken(passes=Passes, cost=None):
+    """Return the complaints about the toy with other passes or costs."""
+
+    def load():
+        problem = ToyCompiler()
+        problem.passes = passes("abab")
+        problem.cost = cost or problem.cost
+        return problem
+
+    found = []
+    for _, rule in problem_rules(load):
+        try:
+            rule()
+        except (AssertionError, UserError, ValueError) as error:
+            found.append(str(error))
+    return found
+
+
+@pytest.mark.parametrize(
+    "changes, says",
+    [
+        ({"passes": Restless}, "layout returns a new object"),
+        ({"passes": Greedy}, "belongs to no pass, or to two"),
+        ({"passes": Shifted}, "the default of layout is out of range"),
+        ({"passes": Different}, "the choices of the passes cost"),
+        ({"cost": lambda row: 1.0 + row.sum()}, "does not apply to its graph"),
+    ],
+)
+def test_a_broken_compiler_breaks_its_rule(changes, says):
+    assert any(says in complaint for complaint in broken(**changes))
+
+
+def test_a_sound_compiler_breaks_none():
+    assert broken() == []

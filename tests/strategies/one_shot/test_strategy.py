@@ -8,15 +8,45 @@ import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_problems.tensor_compiler.tasks.kernel_families import TileFamily
 from bbo_strategies.one_shot import OneShot
 from bbo_strategies.one_shot.groups import ranked
 from bbo_strategies.one_shot.predictor import FAILED, FILE, load
 from bbo_strategies.one_shot.strategy import SHIPPED
 from bbo_strategies.one_shot.training import labels
 from bbo_suite import Enumeration, Level, Space, UserError
+from bbo_suite.core.evaluation import default_value
 from bbo_suite.core.versions import PinnedFile
+from bbo_suite.pretraining import Lesson
 
 pytestmark = pytest.mark.slow  # compiles networks
+
+
+def lesson(problem, level=Level.STRUCTURE):
+    return Lesson(problem.task(level), default_value(problem), lambda rows: problem.evaluate(rows).values)
+
+
+@pytest.fixture(scope="session")
+def problems():
+    family, rng = TileFamily("uniform"), np.random.default_rng(0)
+    drawn = [family.sample(rng) for _ in range(8)]
+    for number, problem in enumerate(drawn):
+        problem.id = f"tile/uniform #{number}"
+    return drawn
+
+
+@pytest.fixture(scope="session")
+def lessons(problems):
+    return [lesson(problem) for problem in problems]
+
+
+@pytest.fixture(scope="session")
+def model(lessons, tmp_path_factory):
+    """Return the file of a small model, and the messages of its training."""
+    out, told = tmp_path_factory.mktemp("models") / "m.npz", []
+    options = OneShot.Options(steps=50)
+    OneShot.pretrain(lessons, 8 * 64, np.random.default_rng(1), options, out, lambda n, words: told.append((n, words)))
+    return out, told
 
 
 def started(task, budget, **options):
@@ -69,11 +99,11 @@ def test_a_task_that_the_model_does_not_know_is_refused(problems, model):
         started(wide, 5, pretrained=pinned)
 
 
-def test_a_model_of_spaces_that_declare_nothing_serves_another_device(lesson_of, tmp_path):
+def test_a_model_of_spaces_that_declare_nothing_serves_another_device(tmp_path):
     """As with recorded spaces: it knows names and values of parameters only."""
     spaces = [bbo_suite.problem(f"kernel/rnn#0@{device}") for device in ("v4", "v5e", "v5p")]
     out, options = tmp_path / "m.npz", OneShot.Options(steps=200)
-    lessons = [lesson_of(one, Level.COSTS) for one in spaces]
+    lessons = [lesson(one, Level.COSTS) for one in spaces]
     OneShot.pretrain(lessons, 3 * 200, np.random.default_rng(1), options, out, lambda *_: None)
     held, pinned = bbo_suite.problem("kernel/rnn#0@v6e"), PinnedFile(str(out))
     values = held.evaluate(started(held.task(Level.COSTS), 5, pretrained=pinned).ask(5)).values
@@ -82,7 +112,7 @@ def test_a_model_of_spaces_that_declare_nothing_serves_another_device(lesson_of,
     with pytest.raises(UserError, match="trained on 9 other features"):
         started(held.task(Level.STRUCTURE), 5, pretrained=pinned)
     with pytest.raises(UserError, match="different features"):
-        OneShot.pretrain([lesson_of(spaces[0]), lessons[1]], 64, np.random.default_rng(1), options, out, print)
+        OneShot.pretrain([lesson(spaces[0]), lessons[1]], 64, np.random.default_rng(1), options, out, print)
 
 
 def joined(structure, d):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_strategies.graphs import differing, pairs
+from bbo_strategies.published.lfbo import GoodForest, excess
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
 from bbo_strategies.single_changes import SingleChanges
-from bbo_suite import Compiler, Moves, Space, Structure, choice, product
+from bbo_suite import Compiler, Moves, Space, Structure, choice, product, scale
 from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
@@ -122,8 +125,8 @@ def test_runs_of_parameters_are_the_groups_where_none_are_declared():
 def test_the_elites_of_hybrid_vndx_are_the_worst_unless_repaired(repaired, kept):
     searches = start(strategy("hybrid-vndx"), Space(np.full(5, 3)), 100, elite=3, repaired=repaired)
     for cost in (5.0, 1.0, 6.0, 2.0, 4.0, 3.0):
-        searches._keep(np.zeros((1, 5)), cost)
-    assert [cost for cost, _ in searches._elite] == kept
+        searches.keep(np.zeros((1, 5)), cost)
+    assert [cost for cost, _ in searches.elite] == kept
 
 
 def test_hybrid_vndx_measures_nothing_twice_and_ends():
@@ -226,3 +229,95 @@ def test_where_the_budget_ends_the_inlining_tuner_combines_what_has_helped(budge
     batches = list(play(searches, lambda rows: 20.0 - (rows == 1).sum(axis=1) + (rows == 2).sum(axis=1), 3))
     rows = np.concatenate([rows for rows, _ in batches])
     assert len(rows) == budget and (budget == 2 or (rows[-1] == 1).sum() == budget - 3)
+
+
+def booleans(d: int) -> Space:
+    return product(*(choice(f"c{i}", "ab") for i in range(d)))
+
+
+def search(d: int, budget: int, structure=None, **options):
+    space = booleans(d)
+    default = np.ones(d, np.int64)
+    structure = structure or chain(space)
+    return start(
+        Registry().strategy("published:ils-px"), space, budget, structure=structure, default=default, **options
+    )
+
+
+def test_parameters_that_differ_fall_into_components():
+    differs = np.array([1, 1, 0, 1, 0, 0, 1, 1], bool)
+    structure = chain(booleans(8))
+    labels = differing(*pairs(structure.starts, structure.neighbours), differs)
+    assert labels.tolist() == [0, 0, -1, 1, -1, -1, 2, 2]
+
+
+def test_the_first_climb_ends_at_the_optimum_of_a_sum():
+    batches = list(play(search(12, 13), lambda rows: rows.sum(axis=1).astype(float), 5))
+    assert min(values.min() for _, values in batches) == 0
+
+
+def test_crossover_takes_the_better_of_each_component():
+    strategy = search(12, 400)
+    best, found = np.zeros((1, 12), np.int64), np.zeros((1, 12), np.int64)
+    found[0, [0, 1, 4, 8, 9]] = 1
+    weights = np.array([-3, 1, 0, 0, 5, 0, 0, 0, -1, 0, 0, 0])
+    crossing = strategy.cross((best, best @ weights * 1.0), (found, found @ weights * 1.0))
+    rows = next(crossing)
+    while True:
+        try:
+            rows = crossing.send((rows, rows @ weights * 1.0))
+        except StopIteration as end:
+            winner, costs = end.value
+            break
+    assert np.flatnonzero(winner[0]).tolist() == [0, 1, 8, 9] and costs[0] == -3
+
+
+def test_it_is_better_than_its_first_climb():
+    batches = list(play(search(40, 800), uneven, 20))
+    costs = np.concatenate([values for _, values in batches])
+    assert costs.min() == pytest.approx(1)
+
+
+def classifier_search(space: Space, budget: int, **options):
+    return start(Registry().strategy("published:lfbo"), space, budget, **options)
+
+
+def test_good_candidates_weigh_by_how_much_better_they_are_and_failures_are_bad():
+    costs = np.array([1.0, 2.0, 3.0, np.inf, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0])
+    weights = excess(costs, 0.25)  # the quantile of the ten that run is 3.5
+    np.testing.assert_allclose(weights, np.array([2.5, 1.5, 0.5, *np.zeros(8)]) / 1.5)
+    assert (excess(np.ones(5), 0.1) == 1).all()
+
+
+@pytest.fixture(scope="module")
+def forest() -> GoodForest:
+    rng, space = np.random.default_rng(0), Space(np.full(20, 4), np.ones(20))
+    forest, rows = GoodForest(space, functools.partial(excess, share=0.1), rng), space.sample(400, rng)
+    forest.learn(rows, rows[:, :3].sum(axis=1).astype(float))
+    return forest
+
+
+def test_a_forest_knows_good_candidates_and_follows_each_tree(forest):
+    low, high = np.zeros((1, 20), np.int8), np.full((1, 20), 3, np.int8)
+    assert forest.predict(low)[0] > 0.3 > 0.1 > forest.predict(high)[0]
+    trees = np.arange(forest.size)
+    np.testing.assert_allclose(forest.chances(np.repeat(low, 100, axis=0), trees).mean(), forest.predict(low)[0])
+    paths = [set(forest.path(tree, low[0])) for tree in trees]
+    assert all(paths) and np.mean([bool(path & {0, 1, 2}) for path in paths]) > 0.6
+
+
+def test_neighbours_are_at_most_two_steps_away_along_a_path():
+    space = product(*(scale(f"s{i}", range(9)) for i in range(10)), *(choice(f"c{i}", "abcd") for i in range(5)))
+    searches = classifier_search(space, 400, descent=0)
+    batches = [rows for rows, _ in play(searches, uneven, 1000)]
+    known = np.concatenate(batches[:2])
+    for rows in batches[2:]:
+        steps = np.abs(rows[:, None, :10].astype(int) - known[None, :, :10])
+        assert (steps.max(axis=2) <= 2).any(axis=1).all()
+        known = np.concatenate([known, rows])
+
+
+def test_it_ends_where_no_single_change_gains():
+    space = Space(np.full(30, 2))
+    costs = np.concatenate([values for _, values in play(classifier_search(space, 3000), uneven, 100)])
+    assert len(costs) < 1500 and costs.min() == 1

@@ -1,4 +1,4 @@
-"""The timing of one kernel: bounds that must hold, and the compiler's quick choice of a tile against all tiles."""
+"""The timing of one kernel: bounds, and the compiler's choice of a tile; machines against JAX's own table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import itertools
 import numpy as np
 import pytest
 
+import bbo_suite
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Flag, Kernel
 from bbo_problems.tensor_compiler.hardware.kernel_settings import compile_kernels
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES
+from bbo_problems.tensor_compiler.hardware.machine import MACHINES, split_machine
 from bbo_problems.tensor_compiler.hardware.timing import kernel_cycles, legal_sizes, shrink_tile
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
+from bbo_suite import UserError
 
 MACHINE = MACHINES["v5e"]
 HARDWARE, ANALYTICAL = MACHINE.array(), MACHINE.analytical_model().array()
@@ -102,3 +104,30 @@ def test_a_small_result_of_large_operands_has_a_finite_time_although_no_tile_fit
     assert not settings.fits[0]
     tile = settings.chosen[0, :3].copy()
     assert np.isfinite(shrink_tile(HARDWARE, kernel, tile, FLAGS))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_peak_rates_are_those_of_jax(name: str) -> None:
+    table = pytest.importorskip("jax._src.pallas.mosaic.tpu_info")
+    version, cores = table.ChipVersion(name), 2 if name in ("v4", "v5p") else 1
+    noted, machine = table._get_tpu_info_impl(version, cores), MACHINES[name]
+    assert machine.memory * machine.hertz == pytest.approx(noted.mem_bw_bytes_per_second * cores, rel=0.01)
+    assert machine.matrix * machine.hertz == pytest.approx(noted.bf16_ops_per_second * cores, rel=0.01)
+    assert machine.scratchpad <= noted.vmem_capacity_bytes * cores
+    units = 2 if name in ("v2", "v3", "v4") else 4
+    assert machine.vector == units * noted.num_lanes * noted.num_sublanes * cores
+
+
+def test_the_machine_is_part_of_the_id() -> None:
+    assert split_machine("resnet50") == ("resnet50", "v5e")
+    assert split_machine("resnet50@v4") == ("resnet50", "v4")
+    with pytest.raises(UserError, match="@v5e"):
+        split_machine("resnet50@v5q")
+
+
+def test_machines_differ_in_cost_and_fingerprint_and_not_in_space() -> None:
+    small, large = (bbo_suite.problem(f"fusion/resnet50@{machine}") for machine in ("v2", "v6e"))
+    assert small.space.digest() == large.space.digest()
+    assert small.fingerprint() != large.fingerprint()
+    row = np.zeros((1, len(small.space)), np.int8)
+    assert small.evaluate(row).values[0] > 2 * large.evaluate(row).values[0]

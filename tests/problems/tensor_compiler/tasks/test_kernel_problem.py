@@ -1,4 +1,4 @@
-"""Tile and flag tasks: consistent with fusion, separable by kernel, and small enough to be solved one by one."""
+"""Tile and flag tasks: consistent with fusion, separable by kernel; and families of tasks, of random shapes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
+from bbo_problems.tensor_compiler.tasks.kernel_families import FlagsFamily, Prior, SettingsFamily, TileFamily
+from bbo_problems.tensor_compiler.tasks.kernel_problem import TileProblem
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import Problem, Status, UserError
 
@@ -91,3 +94,29 @@ def test_a_users_program_is_a_task(tmp_path: Path) -> None:
     whole, single, other = (bbo_suite.problem(f"tile:{file}{suffix}") for suffix in ("", "#2", "#2@v4"))
     assert len(single.space) == len(other.space) == 3 < len(whole.space)
     assert len({problem.fingerprint() for problem in (whole, single, other)}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", [TileFamily, FlagsFamily, SettingsFamily])
+def test_tasks_of_a_family_differ_in_shape_and_declare_the_same(family):
+    made, rng = family("uniform"), np.random.default_rng(0)
+    drawn = [made.sample(rng) for _ in range(10)]
+    assert len({problem.fingerprint() for problem in drawn}) == 10
+    assert len({problem.structure().feature_names for problem in drawn}) == 1
+    for problem in drawn:
+        rows = problem.space.sample(20, rng)
+        costs = problem.evaluate_parts(rows)
+        assert np.isfinite(problem.evaluate(problem.default[None]).values).all()
+        assert np.allclose(costs.parts.sums(), costs.values)
+
+
+@pytest.mark.slow
+def test_the_prior_draws_shapes_of_the_corpus_and_crosses_them():
+    rows = TileProblem("resnet50").kernels
+    prior, rng = Prior(*np.unique(rows, axis=0, return_counts=True)), np.random.default_rng(0)
+    drawn = np.array([prior.draw(rng) for _ in range(300)])
+    known = {row.tobytes() for row in rows}
+    same = [row.tobytes() in known for row in drawn]
+    assert 0.2 < np.mean(same) < 1
+    for size in (Kernel.ROWS, Kernel.DEPTH, Kernel.COLUMNS):
+        assert set(drawn[:, size]) <= set(rows[:, size])
