@@ -20,7 +20,7 @@ def start() -> None:
     """Run the command line as a program: the process that makes runs is watched by another."""
     _open_closed_streams()
     if sys.argv[1:2] in (["run"], ["score"]):
-        from .runs.guard import watched
+        from .runs.interrupt import watched
 
         watched(main)
     else:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..core.problem import Problem
     from ..registry import Registry
     from ..verify.best import Best
-    from ..verify.confirm import Verdict
+    from ..verify.remeasure import Verdict
 
 FAMILY = "command"
 """The family of problems that reads what `tune` writes."""
@@ -229,7 +229,7 @@ def _found(registry: Registry, study: str, results: Path) -> tuple[Best, list[Ve
     from ..store.folders import run_folders
     from ..store.stored_run import readable
     from ..verify.best import best_of
-    from ..verify.confirm import DEFAULT, confirm
+    from ..verify.remeasure import DEFAULT, confirm
 
     best = next(best_of(registry, study, results, simplify=True))
     counts: Counter[str] = Counter()
@@ -307,8 +307,8 @@ def confirm(
     candidate is shown to be better than the default, and no baseline to be better than it; else 1.
     """
     from ..registry import Registry
-    from ..verify.confirm import DEFAULT
-    from ..verify.confirm import confirm as confirmed
+    from ..verify.remeasure import DEFAULT
+    from ..verify.remeasure import confirm as confirmed
     from .tables import reserved
 
     if bool(study) == bool(command) or bool(command) != bool(against):

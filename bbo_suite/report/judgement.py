@@ -15,7 +15,7 @@ from ..stats import smallest_rank_sum_p, smallest_signed_rank_p
 from ..store.results import RunResult
 from . import formatting
 
-_SAMPLES = 1000
+SAMPLES = 1000
 """Bootstrap samples of an interval over problems."""
 
 
@@ -140,10 +140,10 @@ def over_problems(scores: Scores, rng: Generator) -> Leaderboard:
 
 def _bootstrap(runs: Sequence[NDArray[np.float64]], rng: Generator) -> tuple[float, float]:
     """Return the 95 % interval of `geometric`, from resampled runs of each problem; nan for an infinite mean."""
-    logs = np.zeros(_SAMPLES)
+    logs = np.zeros(SAMPLES)
     with np.errstate(divide="ignore", invalid="ignore"):
         for part in runs:
-            logs += np.log(part[rng.integers(0, len(part), (_SAMPLES, len(part)))].mean(axis=1))
+            logs += np.log(part[rng.integers(0, len(part), (SAMPLES, len(part)))].mean(axis=1))
         low, high = np.exp(np.quantile(logs / len(runs), [0.025, 0.975]))
     return float(low), float(high)
 

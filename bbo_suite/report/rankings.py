@@ -80,7 +80,7 @@ def _verdict(board: Leaderboard, ranked: list[str]) -> str:
     return f"no significant difference to {formatting.listed(found.undecided)}{better}"
 
 
-_SAMPLES = 1000
+SAMPLES = 1000
 """Bootstrap samples of an interval."""
 
 
@@ -144,7 +144,7 @@ def _gain_shares(scores: Scores, name: str, rng: Generator) -> Cell:
     value = interquartile_mean(shares)
     if min(map(len, shares)) < 2:
         return table.number(value, f"{value:.2f}")
-    low, high = bootstrap_interval(shares, interquartile_mean, rng, samples=_SAMPLES)
+    low, high = bootstrap_interval(shares, interquartile_mean, rng, samples=SAMPLES)
     return table.number(value, f"{value:.2f} ({low:.2f} to {high:.2f})")
 
 

@@ -19,8 +19,7 @@ from ..errors import UserError
 from ..store.folders import note_death
 from ..store.results import summarise
 from ..store.run_folder import RunFolder
-from .guard import CAUSES, making
-from .interrupt import ignored
+from .interrupt import CAUSES, ignored, making
 from .loop import run_loop
 from .study_plan import PlannedRun, StudyPlan
 

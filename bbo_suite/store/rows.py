@@ -43,7 +43,7 @@ _TYPES: dict[str, Any] = {
     **dict.fromkeys(_SECONDS, "float32"),
 }
 _M_MMAP_THRESHOLD = -3
-_LINES = 5000
+LINES = 5000
 """Lines of which rows are made at a time: enough for speed, few enough for little memory."""
 
 
@@ -98,7 +98,7 @@ class RowLog(CheckedLog[str]):
           UserError: the file cannot be read, or holds a byte that this suite did not write; it is left as it is.
         """
         texts = self._in_order()
-        while some := list(islice(texts, _LINES)):
+        while some := list(islice(texts, LINES)):
             try:
                 yield from parse_rows(some)
             except ValueError:

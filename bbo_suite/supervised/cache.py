@@ -28,7 +28,7 @@ PAIRS = "pairs"
 PartRow = tuple[str, bytes, float, float]
 """One component that a child reports: its name, its content as far as it is known, its count, and its cost."""
 _ROW = np.dtype([("key", "<u8"), ("count", "<f8"), ("cost", "<f8")])
-_BYTES = 1 << 30
+BYTES = 1 << 30
 _OPEN = """
 PRAGMA trusted_schema = OFF;
 PRAGMA journal_mode = WAL;
@@ -96,7 +96,7 @@ class Cache:
         try:
             with self._opened() as store:  # one write to the disk for the batch
                 store.executemany(statement, rows)
-                for table in ("outcomes", "parts") if _size(store) > _BYTES else ():
+                for table in ("outcomes", "parts") if _size(store) > BYTES else ():
                     store.execute(_DROP_OLDEST.format(table))
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)

@@ -1,18 +1,23 @@
-"""A candidate and the default measured again on this machine: twice, or more often where costs vary."""
+"""A candidate measured again on this machine: with the default, and until an interval says whether its gain is real."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
 from statistics import median
+from typing import Any
 
 from numpy.typing import NDArray
 
-from ..core.evaluation import measured_pair
+from ..core.evaluation import measured_pair, working_baselines
 from ..core.problem import Problem
+from ..core.quantities import is_time
 from ..errors import UserError, error_boundary
 from ..registry import Registry
 from ..store.identity import OTHER_CONTENT
+from ..timing import Ratio, settled
 
 REPEATS = 7
 """The number of measurements of a cost that varies. The first two show whether it varies."""
@@ -86,3 +91,103 @@ def measure(problem: Problem, config: NDArray) -> Remeasured:
         pairs += [measured_pair(problem, config) for _ in range(REPEATS - 2)]
     defaults, values, failures = zip(*pairs, strict=True)
     return Remeasured(defaults, values, next(filter(None, failures), ""))
+
+
+DEFAULT = "the default"
+_AT_ONCE = 5
+"""Pairs that a problem measures at once."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A candidate compared with the default or a baseline.
+
+    Attributes:
+      rival: its name.
+      ratio: the candidate's cost over the rival's.
+      unit: of the costs.
+      exact: whether costs never differ, so that one measurement tells all.
+      failure: why the candidate failed, empty if it did not.
+    """
+
+    rival: str
+    ratio: Ratio
+    unit: str
+    exact: bool = False
+    failure: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was shown, as in `faster by 4.3 % (3.5 to 5.1)`."""
+        if self.failure or not math.isfinite(self.ratio.value):
+            return f"FAILS: {self.failure or 'it has no cost'}"
+        better, worse = ("faster", "slower") if is_time(self.unit) else ("smaller", "larger")
+        gains = [100 * (1 / each - 1) if is_time(self.unit) else 100 * (1 - each) for each in self._ends()]
+        if self.ratio.value == 1 and self.ratio.low == self.ratio.high:
+            return "the same: equal code, or equal costs"
+        if self.ratio.verdict == "not shown":
+            return f"not shown ({gains[0]:+.1f} %; {gains[1]:+.1f} to {gains[2]:+.1f})"
+        word = better if self.ratio.verdict == "faster" else worse
+        middle, *ends = (abs(each) for each in gains)
+        between = "" if self.exact else f" ({min(ends):.1f} to {max(ends):.1f})"
+        return f"{word} by {middle:.{2 if self.exact else 1}f} %{between}"
+
+    def _ends(self) -> tuple[float, float, float]:
+        return self.ratio.value, self.ratio.high, self.ratio.low
+
+    @property
+    def is_better(self) -> bool:
+        """True if the candidate is shown to be better."""
+        return not self.failure and self.ratio.verdict == "faster"
+
+    @property
+    def is_worse(self) -> bool:
+        """True if the candidate is shown to be worse, or failed."""
+        return bool(self.failure) or self.ratio.verdict == "slower"
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {"against": self.rival, "verdict": self.text, "better": self.is_better, **asdict(self.ratio)}
+
+
+def confirm(
+    problem: Problem, config: NDArray, seconds: float, rivals: Collection[str] | None = None
+) -> Iterator[Verdict]:
+    """Yield how a `(d,)` candidate compares with the default and the baselines.
+
+    Args:
+      seconds: limit for each comparison.
+      rivals: names of those to compare with (default: all that work).
+
+    Raises:
+      UserError: the default fails, or the problem breaks its contract.
+    """
+    known = {DEFAULT: math.nan}
+    if rivals is None or set(rivals) - {DEFAULT}:
+        known |= working_baselines(problem)
+    for name, cost in known.items():
+        if rivals is None or name in rivals:
+            yield _verdict(problem, config, name, seconds, cost)
+
+
+def _verdict(problem: Problem, config: NDArray, rival: str, seconds: float, cost: float) -> Verdict:
+    if not problem.noisy:
+        default, value, failure = measured_pair(problem, config)
+        ratio = value / (default if math.isnan(cost) else cost)
+        return Verdict(rival, Ratio(ratio, ratio, ratio, 1), problem.unit, True, failure)
+    found = settled(_logs(problem, config, rival, cost), seconds)
+    failure = "" if math.isfinite(found.value) else measured_pair(problem, config)[2] or "it failed once"
+    return Verdict(rival, found, problem.unit, failure=failure)
+
+
+def _logs(problem: Problem, config: NDArray, rival: str, cost: float) -> Iterator[float]:
+    """Yield logarithms of ratios without end: in turns as the problem measures them, else of evaluations."""
+    reference = problem.default_row() if rival == DEFAULT else rival
+    for first in itertools.count(0, _AT_ONCE):
+        logs = problem.ratios(config, reference, first, _AT_ONCE)
+        for _ in range(0 if logs else _AT_ONCE):
+            default, value, _ = measured_pair(problem, config)
+            yield math.log(value / (default if rival == DEFAULT else cost)) if value < math.inf else math.inf
+        yield from logs
+        if len(logs) and not math.isfinite(logs[-1]):
+            return

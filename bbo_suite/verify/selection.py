@@ -20,7 +20,7 @@ from ..store.folders import check_problems, run_folders
 from ..store.stored_run import readable
 from .remeasure import fresh
 
-_EXHAUSTIVE = 200_000
+EXHAUSTIVE = 200_000
 """The most sets of candidates that are all tried."""
 
 
@@ -125,7 +125,7 @@ def best_rows(ratios: NDArray[np.float64], k: int) -> list[int]:
     with np.errstate(divide="ignore"):
         logs = np.log(np.minimum(ratios, 1e300))
     k = min(k, len(logs))
-    if math.comb(len(logs), k) <= _EXHAUSTIVE:
+    if math.comb(len(logs), k) <= EXHAUSTIVE:
         return list(min(combinations(range(len(logs)), k), key=lambda rows: _cost(logs[list(rows)])))
     chosen = _greedy(logs, k)
     return sorted(_exchanged(logs, chosen))

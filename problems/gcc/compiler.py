@@ -58,7 +58,7 @@ _FLAG = re.compile(r"\s+(-f[\w-]+)\s+\[(enabled|disabled)\]")
 _VALUED_FLAG = re.compile(r"\s+(-f[\w-]+)=\S+\s+([\w-]+)")
 _PARAMETER = re.compile(r"\s+--param=([\w-]+)=(?:<(\d+),(\d+)>)?\s+(\d+)\s*$")
 
-_SECONDS = 60
+SECONDS = 60
 """Time limit for GCC to list its flags."""
 
 
@@ -133,7 +133,7 @@ def _level(path: str) -> str:
 def _ask(path: str, *arguments: str) -> str:
     command, no_input = [path, *arguments], subprocess.DEVNULL
     try:
-        process = subprocess.run(command, capture_output=True, text=True, stdin=no_input, timeout=_SECONDS)
+        process = subprocess.run(command, capture_output=True, text=True, stdin=no_input, timeout=SECONDS)
         why = " ".join(process.stderr.split())[:200] or f"exit code {process.returncode}"
     except (OSError, subprocess.TimeoutExpired) as error:
         process, why = None, str(error)

@@ -96,7 +96,7 @@ _PARTS = "parts"
 _COMPILE, _RUN = "compile", "run the result"
 _COMPILE_SECONDS = 20.0
 """The time that every candidate has to compile; ten times as long as the default, if that is more."""
-_RUN_SECONDS = 10.0
+RUN_SECONDS = 10.0
 """Time limit of one run of a program."""
 _CPP = (".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C", ".ii")
 """How the names of files of C++ end, as GCC knows them."""
@@ -229,7 +229,7 @@ class Program:
 
     def _outcome(self, enter: Enter) -> Any:  # noqa: ANN401 - a cost, or why there is none
         if not self._why_not:
-            enter(_RUN, _RUN_SECONDS)
+            enter(_RUN, RUN_SECONDS)
             failed, results = self._link(), ""
             if not failed:
                 failed, results = self._results()
@@ -307,10 +307,10 @@ class Program:
     def _first_results(self, program: Path) -> tuple[str, str]:
         """Return the same of a program that may not end."""
         try:
-            return self._results(_RUN_SECONDS, program)
+            return self._results(RUN_SECONDS, program)
         except subprocess.TimeoutExpired:
             calls = "main" if self._has_main else f"run for the seeds {', '.join(map(str, self._seeds))}"
-            return f"{calls} did not return in {_RUN_SECONDS:g} s", ""
+            return f"{calls} did not return in {RUN_SECONDS:g} s", ""
 
     def _facts(self, enter: Enter) -> dict[str, Any]:
         if self._compile_seconds > _COMPILE_SECONDS:

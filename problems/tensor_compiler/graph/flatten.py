@@ -16,7 +16,7 @@ from .layouts import Layout, minor_dims
 from .trips import DEEPEST_CALL, number, steps, trip_count
 
 LARGEST_GRAPH = LARGEST_INLINED // 2
-_MOST_USES = 10 * LARGEST_GRAPH
+MOST_USES = 10 * LARGEST_GRAPH
 """Most operands of all operations together: a tuple that holds itself twice, again and again, has as many leaves."""
 
 Value = Any
@@ -293,8 +293,8 @@ class Flattener:
 
     def _count_uses(self, uses: list[int]) -> None:
         self._uses += len(uses)
-        if self._uses > _MOST_USES:
-            raise UserError(f"its operations have more than {_MOST_USES:,} operands; take a part of it")
+        if self._uses > MOST_USES:
+            raise UserError(f"its operations have more than {MOST_USES:,} operands; take a part of it")
 
 
 def _only_sliced(body: Computation, place: int) -> bool:

@@ -102,4 +102,4 @@ def quick(monkeypatch, request):
     if "drawn" not in request.fixturenames:
         monkeypatch.setattr(figures, "FIGURES", {})
     for module in (judgement, rankings):
-        monkeypatch.setattr(module, "_SAMPLES", 100)
+        monkeypatch.setattr(module, "SAMPLES", 100)

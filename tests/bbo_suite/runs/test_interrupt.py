@@ -197,7 +197,7 @@ def test_sigterm_ends_every_command_as_ctrl_c_does(monkeypatch):
         finally:
             cleaned.append(True)
 
-    monkeypatch.setattr(main, "_run", command)
+    monkeypatch.setattr("bbo_suite.cli.app", lambda **given: command())
     with pytest.raises(SystemExit) as ended:
         main.main()
     signal.signal(signal.SIGTERM, before)

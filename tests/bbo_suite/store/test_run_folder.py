@@ -216,7 +216,7 @@ def test_a_full_disk_in_the_middle_of_a_batch(tmp_path, monkeypatch, room):
 
 @pytest.mark.slow
 def test_resuming_holds_few_rows_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("bbo_suite.store.rows._LINES", 100)
+    monkeypatch.setattr("bbo_suite.store.rows.LINES", 100)
     peaks = []
     for budget in (200, 2_000):
         path = tmp_path / str(budget)

@@ -107,7 +107,7 @@ def test_keys_of_parts_begin_with_a_hash_of_their_name_and_tell_costs_and_progra
 
 
 def test_the_cache_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("bbo_suite.supervised.cache._BYTES", 1 << 20)
+    monkeypatch.setattr("bbo_suite.supervised.cache.BYTES", 1 << 20)
     cache = Cache("toy", "c", tmp_path)
     for start in range(0, 3000, 20):
         cache.put(list(range(start, start + 20)), [(1.0, 0, "x" * 1000)] * 20)

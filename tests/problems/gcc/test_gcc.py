@@ -128,7 +128,7 @@ def test_without_gcc_one_sentence_names_the_package_to_install(monkeypatch):
     ],
 )
 def test_another_compiler_called_gcc_and_a_broken_gcc_are_refused(fake_gcc, monkeypatch, script, words):
-    monkeypatch.setattr(compiler, "_SECONDS", 0.2 if "sleep" in script else 60)
+    monkeypatch.setattr(compiler, "SECONDS", 0.2 if "sleep" in script else 60)
     fake_gcc(script)
     with pytest.raises(UserError, match=words):
         GccProblem("hash")
@@ -176,7 +176,7 @@ def test_functions_are_parts_and_add_up(tmp_path):
 
 @needs_gcc
 def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker, "_RUN_SECONDS", 0.2)
+    monkeypatch.setattr(worker, "RUN_SECONDS", 0.2)
     source = tmp_path / "loop.c"
     source.write_text("unsigned long long run(unsigned long long x) { volatile int y = 1; while (y); return x; }")
     with pytest.raises(ValueError, match="did not return"):

@@ -251,7 +251,7 @@ def test_a_file_without_run_is_counted_and_facts_say_that_it_is_not_run(tmp_path
 
 
 def test_a_program_that_does_not_end_is_refused_in_one_sentence(monkeypatch):
-    monkeypatch.setattr(worker, "_FIRST_SECONDS", 0.1)
+    monkeypatch.setattr(worker, "FIRST_SECONDS", 0.1)
     slow = "declare i32 @usleep(i32)\n\ndefine i64 @run(i64 %x) {\n  call i32 @usleep(i32 900000)\n  ret i64 %x\n}\n"
     with pytest.raises(ValueError, match="did not return"):
         optimiser("slow", text=slow)

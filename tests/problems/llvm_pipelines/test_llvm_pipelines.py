@@ -51,8 +51,8 @@ def test_large_programs_have_ten_functions_and_more():
 
 
 def test_without_the_library_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(library, "_PACKAGE", "no-such-package")
-    monkeypatch.setattr(library, "_NAMES", ("libNone.so",))
+    monkeypatch.setattr(library, "PACKAGE", "no-such-package")
+    monkeypatch.setattr(library, "NAMES", ("libNone.so",))
     with pytest.raises(UserError, match="pip install 'no-such-package"):
         PipelineProblem("json")
 

@@ -187,7 +187,7 @@ def test_equal_prefixes_and_equal_modules_are_shared():
 
 
 def test_the_number_of_remembered_steps_is_bounded(monkeypatch):
-    monkeypatch.setattr("bbo_problems.xla_passes.worker._STEPS", 3)
+    monkeypatch.setattr("bbo_problems.xla_passes.worker.STEPS", 3)
     states = States("m\n", counting)
     for letters in ("abcd", "bcda", "dcba"):
         assert states.module(letters) == "m\nabcd"

@@ -204,7 +204,7 @@ def test_a_program_that_doubles_again_and_again_is_refused(
 def test_a_graph_with_too_many_operations_or_operands_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"  n{i} = f32[8] negate(p)\n" for i in range(9))
     text = f"HloModule m\nENTRY e {{\n  p = f32[8] parameter(0)\n{lines}  ROOT r = f32[8] add(n0, n1)\n}}"
-    monkeypatch.setattr(flatten, "_MOST_USES", 10)
+    monkeypatch.setattr(flatten, "MOST_USES", 10)
     with pytest.raises(UserError, match="more than 10 operands"):
         build(hlo.parse(text), "test")
     monkeypatch.setattr(flatten, "LARGEST_GRAPH", 5)
