@@ -75,7 +75,9 @@ class Registry:
         known = self.strategies()
         owner, _, variant = (name, "", "") if name in known else name.partition(":")
         if owner not in known:
-            raise UserError(f"there is no strategy {name!r}.{did_you_mean(owner, known)}{_PLUGIN}")
+            several = re.split(r"[,\s]+", name)
+            hint = did_you_mean(owner, known) if len(several) == 1 else _one_by_one(several, "strategy")
+            raise UserError(f"there is no strategy {name!r}.{hint}{_PLUGIN}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
 
@@ -118,6 +120,10 @@ def _load_problem(registry: Registry, problem_id: str) -> Problem:
     return _load_registered(registry, problem_id)
 
 
+def _one_by_one(names: list[str], option: str) -> str:
+    return f" Give several one by one: {' '.join(f'--{option} {name}' for name in names)}."
+
+
 _PLUGIN = " One of your own is known with --plugin FILE."
 
 
@@ -157,11 +163,13 @@ def _some(family: type[Problem], name: str) -> str:
 def _instance(family: type[Problem], name: str, instance: str) -> Problem:
     marks = family.variant_marks
     base = re.split(f"[{re.escape(marks)}]", instance)[0] if marks else instance
+    if base not in family.instances:
+        several = re.split(r"[,\s]+", f"{name}/{instance}")
+        known = [f"{name}/{known}" for known in family.instances]
+        hint = did_you_mean(several[0], known) if len(several) == 1 else _one_by_one(several, "problem")
+        raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
     if why := unfit_name(instance):
         raise UserError(f"the name of problem {f'{name}/{instance}'!r} {why}; rename the instance")
-    if base not in family.instances:
-        hint = did_you_mean(f"{name}/{instance}", [f"{name}/{known}" for known in family.instances])
-        raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
     return family(instance)
 
 

@@ -30,7 +30,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 included = [f"generated/{name}.md" for name in ("strategies", "families", "problems", "policies", "folders")]
-exclude_patterns = ["_build", *included, "gallery", "optunahub", "sg_execution_times.rst"]
+exclude_patterns = ["_build", *included, "gallery", "carps", "optunahub", "sg_execution_times.rst"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 default_role = "code"  # what docstrings put in backticks

@@ -1,6 +1,7 @@
 """Lets all tests, and the processes they start, share caches of compiled code, whatever their XDG_CACHE_HOME is."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,14 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 # The models of tests are small: nearly all of their time is compilation.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder("jax")))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
+
+_COMPILED = [Path(__file__).parent / "problems" / family for family in ("learned", "tensor_compiler")]
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with tests that need much compiled code: one of the processes compiles it, and the others find it."""
+    items.sort(key=lambda item: not any(folder in item.path.parents for folder in _COMPILED))
 
 
 @pytest.fixture

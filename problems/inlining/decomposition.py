@@ -51,7 +51,7 @@ class CallGraph:
       inlinable: `(A,)` whether LLVM can inline it.
       arguments, constants, depths: `(A,)` of calls: how many arguments, how many of them are constants, loops around.
       columns: `(A,)` the parameter that decides a site; -1 for none.
-      default: `(A,)` what LLVM does on its own: 0 it calls, 1 it inlines, 2 it inlines as this is the last call.
+      default: `(A,)` what LLVM does on its own: 0 it calls, 1 it inlines, 2 it inlines only because it is the last.
       lines: of sites, such as `file.c:3:7`; "" where unknown.
     """
 
@@ -113,6 +113,7 @@ class _State(NamedTuple):
       order, circles: as in `CallGraph`.
       starts: `(F + 1,)` the sites of function f are `starts[f]` up to `starts[f + 1]`.
       callers, callees, columns, default, inlinable: of sites, in the order of their callers.
+      twins: `(A,)` the site before with the same caller and callee; -1 for none.
       users, used: the sites that call function f are `used[users[f]:users[f + 1]]`, as LLVM meets them.
       hidden: `(F,)`.
       own: `(F, _WIDTH)` features of a function, `extra`: `(A, _WIDTH)` what an inlined site adds.
@@ -131,6 +132,7 @@ class _State(NamedTuple):
     columns: NDArray[np.int64]
     default: NDArray[np.int64]
     inlinable: NDArray[np.int64]
+    twins: NDArray[np.int64]
     users: NDArray[np.int64]
     used: NDArray[np.int64]
     hidden: NDArray[np.int64]
@@ -183,6 +185,7 @@ class InliningDecomposition(Decomposition):
             columns=columns,
             default=graph.default[by_caller],
             inlinable=graph.inlinable[by_caller].astype(np.int64),
+            twins=_twins(graph.callers[by_caller], callees),
             users=np.searchsorted(callees[used], whole).astype(np.int64),
             used=used.astype(np.int64),
             hidden=graph.hidden,
@@ -249,6 +252,15 @@ class InliningDecomposition(Decomposition):
         found = np.empty(len(self.graph.callers), np.bool_)
         found[np.argsort(self.graph.callers, kind="stable")] = self._state.decided > 0
         return found
+
+
+def _twins(callers: NDArray[np.int64], callees: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each site the last one before it with the same caller and callee, or -1."""
+    found, last = np.full(len(callers), -1), dict[tuple[int, int], int]()
+    for site, pair in enumerate(zip(callers.tolist(), callees.tolist(), strict=True)):
+        found[site] = last.get(pair, -1)
+        last[pair] = site
+    return found
 
 
 @compiled()
@@ -322,7 +334,7 @@ def _grow(state: _State, f: int) -> None:
         state.trees[f, column] = state.own[f, column]
     for site in range(state.starts[f], state.starts[f + 1]):
         callee = state.callees[site]
-        key = mix(key, np.uint64(state.decided[site]))
+        key = mix(key, np.uint64(2 if _is_odd(state, site) else state.decided[site]))
         if state.decided[site]:
             inside = state.circles[callee] == state.circles[f]
             key = mix(key, state.below[callee] if inside else state.hashes[callee])
@@ -330,6 +342,19 @@ def _grow(state: _State, f: int) -> None:
             for column in range(_WIDTH):
                 state.trees[f, column] += trees[callee, column] + state.extra[site, column]
     state.hashes[f] = key
+
+
+@compiled(runtime=False)
+def _is_odd(state: _State, site: int) -> bool:
+    """Return whether a call is left where an equal one before it is left, and only one of both was asked for.
+
+    What is asked for stands at the call, and LLVM does not merge calls at which different things stand.
+    """
+    twin = state.twins[site]
+    while twin >= 0 and state.decided[twin]:
+        twin = state.twins[twin]
+    left = twin >= 0 and not state.decided[site]
+    return left and (state.asked[twin] == CALL) != (state.asked[site] == CALL)
 
 
 @compiled(runtime=False)

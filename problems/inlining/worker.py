@@ -23,7 +23,10 @@ A candidate is a text with the number of each decision."""
 _READ_ONLY = (b".rodata", b".data.rel.ro")
 _GROWTH, _SPARE = 4.0, 10_000
 """Before it is compiled, a candidate may have so many times the instructions of the module, and so many more."""
-_REMARK = re.compile(r"^remark: [^\n]*?:(\d+):0: '[^\n]*' inlined into '([^\n]*)' with \(cost=([-\w]+)", re.MULTILINE)
+_REMARK = re.compile(
+    r"^remark: [^\n]*?:(\d+):0: '[^\n]*' inlined into '([^\n]*)' with \(cost=([-\w]+)(?:, threshold=(-?\d+))?",
+    re.MULTILINE,
+)
 _LAST_CALL = 15_000
 """By how much LLVM lowers the cost of inlining the last call of a function that then vanishes."""
 _NAMED = re.compile(r'^define [^@]*@("[^"]*"|[-\w.$]+)\(.*?^\}', re.MULTILINE | re.DOTALL)
@@ -193,10 +196,10 @@ class Decisions:
             made = self._compiled(module.numbered())
             remarks = _REMARK.findall(said())
         left = {function.name for function in made.functions if not function.is_declaration}
-        for line, caller, cost in remarks:
+        for line, caller, cost, threshold in remarks:
             name = module.functions[module.sites[int(line) - 1].caller].name
             if name == caller or name not in left:  # of a function that vanishes, its copies tell
-                is_last = cost.lstrip("-").isdigit() and int(cost) < -_LAST_CALL // 2
+                is_last = cost.lstrip("-").isdigit() and int(threshold) <= int(cost) + _LAST_CALL < _LAST_CALL // 2
                 found[int(line) - 1] = found[int(line) - 1] or (2 if is_last else 1)
         return found
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Moves, Space, Strategy, Task
+from bbo_suite import Kind, Moves, Problem, Space, Strategy, Task
 from bbo_suite.core.constraint import Component
 
 _BATCH = 20  # as in our own strategies: an optimizer that is told 100 candidates at once learns late
@@ -118,6 +118,43 @@ class Coding:
         for component in self._space.components:
             _repair(configs, component)
         return configs
+
+
+class Benchmark:
+    """A problem for a library that searches it itself: named parameters, and costs over the cost of the default.
+
+    Attributes:
+      parameters: the values of each free parameter, by its name; only their number where `ordered` has the name, since
+        these go by place: the values of a scale, and the sort keys of a permutation.
+      ordered: names of parameters whose places have an order.
+      default: the place of the compiler's own choice, by name; it costs 1.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        space, row = problem.space, problem.default_row()
+        self._coding = Coding(space, row)
+        columns = Moves(space).movable
+        names = [space.name(i) for i in columns]
+        unique = len(set(names)) == len(names)
+        names = names if unique else [f"{name} ({i})" for name, i in zip(names, columns, strict=True)]
+        values = [[v if isinstance(v, (bool, int, str)) else str(v) for v in space.values(i)] for i in columns]
+        self.parameters = dict(zip(names, values, strict=True))
+        self.ordered = {
+            name
+            for name, i in zip(names, columns, strict=True)
+            if space.kinds[i] == Kind.SCALE or space.groups[i] in space.permutations
+        }
+        self.default = dict(zip(names, self._coding.default.tolist(), strict=True))
+        self._unit = float(problem.evaluate(row[None]).values[0])
+
+    def cost(self, places: dict[str, int]) -> float:
+        """Return the cost over the default's of places of values by name; inf for a candidate that fails.
+
+        What a constraint forbids is replaced by the nearest candidate that it allows.
+        """
+        row = self._coding.decode(np.array([[places[name] for name in self.parameters]]))
+        return float(self._problem.evaluate(row).values[0]) / self._unit
 
 
 def _repair(configs: NDArray, component: Component) -> None:

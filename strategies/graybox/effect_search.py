@@ -18,8 +18,7 @@ from bbo_suite import Parts, Space, Structure
 from bbo_suite.compiled import compiled_for
 from bbo_suite.parts.cursor import Cursor
 
-from ..archive import Archive
-from .part_costs import EMPTY, CostTable, find, new_table, normal
+from .part_costs import EMPTY, CostTable, find, new_table, normal, scrambled
 from .virtual_search import WIDEST, Proposals, proposals, propose, uniform
 
 compiled = compiled_for(__file__)
@@ -31,6 +30,8 @@ _LEAST_STEPS, _MOST_STEPS = 3000, 60_000
 _COOLING = 300.0
 _KEPT = 200
 """Measured parts of one place that its model learns from."""
+_TINY = 1e-6
+_LEAST_CAUTION, _WIDEST = 0.25, 32.0
 _INTERACTION = 0.35
 """What other changes of a part do to the effect of one, in effects."""
 
@@ -66,8 +67,11 @@ class Desk(NamedTuple):
     Attributes:
       config: `(d,)` its state, also while a move is tried; best: the best one.
       columns, values, old: of a move.
-      costs, before: `(p,)` at each place, now and before a move; unknown: `(p,)` whether the part was not measured.
+      costs, before: `(p,)` at each place, now and before a move.
+      unknown, unknown_before: `(p,)` whether the part there was not measured.
       touched: `(p,)` places of a move; claimed: `(p,)` places where a test has a change already.
+      names, names_before: `(p,)` of the part at each place, now and before a move; 0 if there is none.
+      name: `(1,)` of all parts together, the sum of theirs: programs with equal parts are one program.
       random: `(1,)` the state of the generator.
     """
 
@@ -79,8 +83,12 @@ class Desk(NamedTuple):
     costs: NDArray[np.float64]
     before: NDArray[np.float64]
     unknown: NDArray[np.int64]
+    unknown_before: NDArray[np.int64]
     touched: NDArray[np.int64]
     claimed: NDArray[np.int64]
+    names: NDArray[np.uint64]
+    names_before: NDArray[np.uint64]
+    name: NDArray[np.uint64]
     random: NDArray[np.uint64]
 
 
@@ -88,8 +96,9 @@ class EffectSearch:
     """Merges changes that gain where they were measured, and tests others, many in one candidate.
 
     The first candidates are the default and, for each value, the candidate with this value everywhere. Then each batch
-    has the end of a virtual annealing on known and estimated costs, in which unsure ones count as dearer, and tests:
-    that end with changes that may gain, at most one for each part.
+    has the end of a virtual annealing on known and estimated costs, in which unsure ones count as dearer, if it seems
+    better; one under drawn costs that has parts that were not measured; and tests: the best candidate with changes that
+    may gain, at most one for each part. No two candidates have all parts in common while there are others.
 
     Args:
       space: of the candidates.
@@ -100,7 +109,8 @@ class EffectSearch:
 
     def __init__(self, space: Space, default: NDArray, structure: Structure, rng: Generator) -> None:
         assert structure.parts is not None
-        self._space, self._rng, self._archive = space, rng, Archive(space, rng)
+        self._space, self._rng = space, rng
+        self._proposed = np.empty(0, np.uint64)
         self._default = default.astype(np.int64)
         self._best, self._cost = self._default.copy(), np.inf
         cursor = structure.parts.cursor(self._default)
@@ -110,11 +120,12 @@ class EffectSearch:
         self._memory = PlaceMemory(cursor, space, self._default)
         self._waiting = [self._default, *self._uniform()]
         self._draw, self._width, self._caution, self._merges = 0, 1.0, 8.0, False
-        move, at = np.zeros((3, WIDEST), np.int64), np.zeros((3, cursor.places), np.int64)
+        move, at = np.zeros((3, WIDEST), np.int64), np.zeros((4, cursor.places), np.int64)
         costs = np.zeros((2, cursor.places))
         random = rng.integers(2**63, size=1, dtype=np.uint64)
         config, best = self._default.copy(), self._default.copy()
-        self._desk = Desk(config, best, move[0], move[1], move[2], costs[0], costs[1], at[0], at[1], at[2], random)
+        names, name = np.zeros((2, cursor.places), np.uint64), np.zeros(1, np.uint64)
+        self._desk = Desk(*(config, best, *move, *costs, *at, *names, name, random))
 
     def _uniform(self) -> list[NDArray[np.int64]]:
         """Return the candidates with one value everywhere, as far as parameters have it."""
@@ -124,55 +135,72 @@ class EffectSearch:
     def ask(self, n: int) -> NDArray:
         """Return at most 5 candidates."""
         if self._waiting:
-            rows = [self._waiting.pop(0)]
-            if np.isinf(self._cost):
-                return self._marked(rows)
-            return self._marked([*rows, *(self._waiting.pop(0) for _ in range(min(n - 1, len(self._waiting))))])
+            count = min(n, BATCH) if np.isfinite(self._cost) else 1
+            rows, self._waiting = self._waiting[:count], self._waiting[count:]
+            return np.array([self._claimed(row) for row in rows])
         effects = self._memory.effects(self._best)
-        merged = self._merged(effects)
-        self._merges = bool((merged != self._best).any())
-        rows = [self._fresh(merged)] if self._merges else []
-        base = merged if self._caution <= 1 else self._best  # after a bad surprise, the estimates are not built on
+        merged, gain = self._annealed(effects, 0, self._caution)
+        self._merges = gain > 0
+        if not self._merges:
+            self._caution = max(self._caution / 2, _LEAST_CAUTION)
+        base = merged if self._merges and self._caution <= 1 else self._best  # after a surprise, only on what is known
+        rows = [self._claimed(merged)] if self._merges else []
+        if len(rows) < n:
+            rows.append(self._claimed(self._explored(effects)))
         while len(rows) < min(n, BATCH):
-            rows.append(self._fresh(self._tested(base, effects)))
-        return self._marked(rows)
+            rows.append(self._claimed(self._tested(base, effects)))
+        return np.array(rows)
 
     def _functions(self) -> tuple[Any, ...]:
         return self._cursor.change, self._cursor.key, self._cursor.describe, self._cursor.handle
 
-    def _merged(self, effects: Effects) -> NDArray[np.int64]:
+    def _annealed(
+        self, effects: Effects, draw: int, width: float, with_new_parts: bool = False
+    ) -> tuple[NDArray[np.int64], float]:
+        """Return the best new program of a virtual search, and what it seems to gain; -inf if none was found."""
         steps = int(np.clip(_STEPS * len(self._space), _LEAST_STEPS, _MOST_STEPS))
-        _anneal(*self._functions(), self._best, steps, 0.5, self._caution, self._proposals, effects, self._desk)
-        return self._desk.best.copy()
+        rules = steps, 0.5, draw, width, with_new_parts
+        gain = _anneal(*self._functions(), self._best, *rules, self._proposals, effects, self._proposed, self._desk)
+        return self._desk.best.copy(), float(gain)
+
+    def _explored(self, effects: Effects) -> NDArray[np.int64]:
+        """Return the best program with new parts under drawn costs, else any new one, else any candidate."""
+        self._draw += 1
+        for with_new_parts in (True, False):
+            found, gain = self._annealed(effects, self._draw, 1.0, with_new_parts)
+            if gain > -np.inf:
+                return found
+        return self._space.sample(1, self._rng)[0].astype(np.int64)
 
     def _tested(self, start: NDArray[np.int64], effects: Effects) -> NDArray[np.int64]:
+        """Return a candidate with changes that may gain.
+
+        If there are none, it has, by turns, changes of which nothing is expected, or is explored.
+        """
         self._draw += 1
         tries = max(200, _TRIES * len(self._space))
-        taken = _test(*self._functions(), start, tries, self._draw, self._width, self._proposals, effects, self._desk)
-        self._width = 1.0 if taken else min(2 * self._width, 32.0)
-        return self._desk.config.copy()
+        for least in (_TINY, -_TINY)[: 1 + self._draw % 2]:
+            rules = tries, self._draw, self._width, least
+            taken = _test(*self._functions(), start, *rules, self._proposals, effects, self._desk)
+            if taken and not _is_in(self._proposed, self._desk.name[0]):
+                self._width = max(self._width / 2, 1.0)
+                return self._desk.config.copy()
+            self._width = min(2 * self._width, _WIDEST)  # so that each change is tested, however dear it seems
+        return self._explored(effects)
 
-    def _fresh(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a candidate, or a neighbour if it was proposed before."""
-        fresh = row
-        for changes in range(41):
-            if len(self._archive.claim(fresh[None], 1)) or changes == 40:
-                break
-            fresh = row.copy()
-            columns = self._rng.choice(self._proposals.movable, 1 + changes // 10)
-            fresh[columns] = self._rng.integers(0, self._proposals.sizes[columns])
-        return fresh
-
-    def _marked(self, rows: list[NDArray[np.int64]]) -> NDArray:
-        for row in rows:
-            self._memory.expect(row)
-        return np.array(rows, self._space.dtype)
+    def _claimed(self, row: NDArray[np.int64]) -> NDArray:
+        """Return a candidate that counts as proposed from now on."""
+        name = np.uint64(_name(self._memory.expect(row)))
+        self._proposed = np.insert(self._proposed, np.searchsorted(self._proposed, name), name)
+        return row.astype(self._space.dtype)
 
     def tell(self, configs: NDArray, values: NDArray[np.float64], parts: Parts) -> None:
         """Learn the costs of `(k, d)` candidates and of their parts."""
         self._memory.learn(configs, parts)
         if self._merges:
-            self._caution = min(2 * self._caution, 32.0) if values[0] >= self._cost else max(self._caution / 2, 0.5)
+            self._caution = (
+                min(2 * self._caution, 32.0) if values[0] >= self._cost else max(self._caution / 2, _LEAST_CAUTION)
+            )
         self._merges = False
         i = int(values.argmin())
         if values[i] < self._cost:
@@ -211,6 +239,8 @@ class PlaceMemory:
     def _touching(self, space: Space) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the parameters that touch each place, at the default and where each other value is everywhere."""
         found: list[set[int]] = [set() for _ in range(self._cursor.places)]
+        self._move(self._default)
+        whole = [self._cursor.part(place) for place in range(self._cursor.places)]
         for value in range(-1, self._values):
             base = self._default if value < 0 else np.minimum(value, space.sizes - 1)
             self._move(base)
@@ -219,21 +249,29 @@ class PlaceMemory:
                     touched = self._cursor.set(np.array([column]), np.array([index])).tolist()
                     for place in touched:
                         found[place].add(column)
-                    if value < 0 and touched and index != base[column]:
+                    if value < 0 and index != base[column] and self._is_described_anew(touched, whole):
                         self._alike[column, index] = index
         columns = [sorted(each) for each in found]
         return np.cumsum([0, *map(len, columns)]), np.array([c for each in columns for c in each], np.int64)
 
+    def _is_described_anew(self, touched: list[int], before: list[tuple[int, float, NDArray[np.float64]]]) -> bool:
+        """Return whether a part at some places has other features than before, or is there only now or then."""
+        pairs = ((self._cursor.part(place), before[place]) for place in touched)
+        return any(now[1] != old[1] or (now[2] != old[2]).any() for now, old in pairs)
+
     def _move(self, row: NDArray[np.int64]) -> None:
         self._cursor.set(np.arange(len(row)), row)
 
-    def expect(self, row: NDArray[np.int64]) -> None:
-        """Note where the parts of a candidate are."""
+    def expect(self, row: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Note where the parts of a candidate are, and return their keys."""
         self._move(row)
+        keys = []
         for place in range(self._cursor.places):
             key, count, features = self._cursor.part(place)
             if count:
                 self._places[key], self._described[key] = place, features
+                keys.append(key)
+        return np.array(keys, np.uint64)
 
     def learn(self, configs: NDArray, parts: Parts) -> None:
         """Take the costs of parts of candidates."""
@@ -325,7 +363,9 @@ def _price(
 ) -> float:
     """Return the cost of the part at a place; above draw 0 with random deviates, else a cautious one."""
     count = key_of(handle, place, effects.key)
-    desk.unknown[place] = 0
+    desk.unknown[place], desk.name[0] = 0, desk.name[0] - desk.names[place]
+    desk.names[place] = np.uint64(0) if count == 0.0 else scrambled(effects.key[0])
+    desk.name[0] += desk.names[place]
     if count == 0.0:
         return 0.0
     slot = find(effects.table, effects.key[0])
@@ -409,7 +449,8 @@ def _move(
     difference = 0.0
     for i in range(moved):
         place = desk.touched[i]
-        desk.before[i] = desk.costs[place]
+        desk.before[i], desk.names_before[i] = desk.costs[place], desk.names[place]
+        desk.unknown_before[i] = desk.unknown[place]
         desk.costs[place] = _price(key_of, describe, handle, place, draw, width, effects, desk)
         difference += desk.costs[place] - desk.before[i]
     return moved, difference
@@ -418,7 +459,10 @@ def _move(
 @compiled(runtime=False)
 def _undo(change: Callable[..., Any], handle: int, count: int, moved: int, desk: Desk) -> None:
     for i in range(moved):
-        desk.costs[desk.touched[i]] = desk.before[i]
+        place = desk.touched[i]
+        desk.costs[place], desk.unknown[place] = desk.before[i], desk.unknown_before[i]
+        desk.name[0] += desk.names_before[i] - desk.names[place]
+        desk.names[place] = desk.names_before[i]
     for i in range(count):
         desk.config[desk.columns[i]] = desk.old[i]
     change(handle, desk.columns[:count], desk.old[:count], desk.touched)
@@ -433,28 +477,44 @@ def _anneal(
     start: NDArray,
     steps: int,
     heat: float,
-    caution: float,
+    draw: int,
+    width: float,
+    with_new_parts: bool,
     moves: Proposals,
     effects: Effects,
+    proposed: NDArray[np.uint64],
     desk: Desk,
-) -> None:
-    """Anneal from a candidate on cautious costs, and leave the best state in `desk.best`."""
-    _start(change, key_of, describe, handle, start, 0, caution, effects, desk)
-    total, lowest, size, seen = 0.0, 0.0, 0.0, 0.0
+) -> float:
+    """Anneal from a candidate, leave the best state that was not proposed in `desk.best`, and return what it gains."""
+    _start(change, key_of, describe, handle, start, draw, width, effects, desk)
+    total, lowest, size, seen = 0.0, np.inf, 0.0, 0.0
     desk.best[:] = start
     for step in range(steps):
-        count, moved, difference = _try(change, key_of, describe, handle, 0, caution, moves, effects, desk)
+        count, moved, difference = _try(change, key_of, describe, handle, draw, width, moves, effects, desk)
         if difference != 0.0:
             size, seen = size + np.log(abs(difference)), seen + 1.0
+        if total + difference < lowest - _TINY and _is_new(with_new_parts, proposed, desk):
+            lowest = total + difference
+            desk.best[:] = desk.config
         temperature = heat * np.exp(size / max(seen, 1.0)) * _COOLING ** (-step / steps)
         if difference <= 0.0 or uniform(desk.random) < np.exp(-difference / temperature):
             total += difference
-            if total < lowest - 1e-6:
-                lowest = total
-                desk.best[:] = desk.config
         else:
             _undo(change, handle, count, moved, desk)
-    _simplify(change, key_of, describe, handle, start, caution, effects, desk)
+    _simplify(change, key_of, describe, handle, start, draw, width, with_new_parts, effects, proposed, desk)
+    return -lowest
+
+
+@compiled(runtime=False)
+def _is_new(with_new_parts: bool, proposed: NDArray[np.uint64], desk: Desk) -> bool:
+    """Return whether the program was not proposed before, and if wanted whether one of its parts was not measured."""
+    return bool(not with_new_parts or desk.unknown.any()) and not _is_in(proposed, desk.name[0])
+
+
+@compiled(runtime=False)
+def _is_in(ascending: NDArray[np.uint64], name: np.uint64) -> bool:
+    place = np.searchsorted(ascending, name)
+    return bool(place < len(ascending) and ascending[place] == name)
 
 
 @compiled(runtime=False)
@@ -464,21 +524,34 @@ def _simplify(
     describe: Callable[..., Any],
     handle: int,
     start: NDArray,
-    caution: float,
+    draw: int,
+    width: float,
+    with_new_parts: bool,
     effects: Effects,
+    proposed: NDArray[np.uint64],
     desk: Desk,
 ) -> None:
-    """Take back from `desk.best` what changes no cost."""
-    _start(change, key_of, describe, handle, desk.best, 0, caution, effects, desk)
+    """Take back from `desk.best` what gains nothing, as long as it stays a new program."""
+    _start(change, key_of, describe, handle, desk.best, draw, width, effects, desk)
     for column in range(len(start)):
         if desk.best[column] == start[column]:
             continue
         desk.columns[0], desk.values[0], desk.old[0] = column, start[column], desk.best[column]
-        moved, difference = _move(1, change, key_of, describe, handle, 0, caution, effects, desk)
-        if difference <= 0.0:
+        name = desk.name[0]
+        moved, difference = _move(1, change, key_of, describe, handle, draw, width, effects, desk)
+        if desk.name[0] == name or (difference <= _TINY and _is_new(with_new_parts, proposed, desk)):
             desk.best[column] = start[column]
         else:
             _undo(change, handle, 1, moved, desk)
+
+
+@compiled()
+def _name(keys: NDArray[np.uint64]) -> np.uint64:
+    """Return the name of the program that consists of parts."""
+    name = np.uint64(0)
+    for key in keys:
+        name += scrambled(key)
+    return name
 
 
 @compiled()
@@ -491,6 +564,7 @@ def _test(
     tries: int,
     draw: int,
     width: float,
+    least: float,
     moves: Proposals,
     effects: Effects,
     desk: Desk,
@@ -504,7 +578,7 @@ def _test(
         for i in range(moved):
             free &= desk.claimed[desk.touched[i]] == 0
             new |= desk.unknown[desk.touched[i]] == 1
-        if free and new and difference < 0.0:
+        if free and new and difference < -least:
             for i in range(moved):
                 desk.claimed[desk.touched[i]] = 1
             taken += 1

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import optuna
 import optunahub
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 import bbo_suite
-from bbo_strategies.adapters.adapter import Coding
-from bbo_suite import Kind
+from bbo_strategies.adapters.adapter import Benchmark
 
 
 class Problem(optunahub.benchmarks.BaseProblem):
@@ -25,23 +23,16 @@ class Problem(optunahub.benchmarks.BaseProblem):
     """
 
     def __init__(self, problem: str = "fusion/resnet50") -> None:
-        self._problem = bbo_suite.problem(problem)
-        space, row = self._problem.space, self._problem.default_row()
-        self._coding = Coding(space, row)
-        columns = [i for i in range(len(space)) if space.sizes[i] > 1]
-        names = [space.name(i) for i in columns]
-        unique = len(set(names)) == len(names)
-        self._names = names if unique else [f"{name} ({i})" for name, i in zip(names, columns, strict=True)]
-        permuted = [space.groups[i] in space.permutations for i in columns]
-        self._space = {
-            name: _distribution(space.values(i), space.kinds[i] == Kind.SCALE or sort_key)
-            for name, i, sort_key in zip(self._names, columns, permuted, strict=True)
+        self._benchmark = Benchmark(bbo_suite.problem(problem))
+        self._space: dict[str, BaseDistribution] = {
+            name: IntDistribution(0, len(values) - 1)
+            if name in self._benchmark.ordered
+            else CategoricalDistribution(values)
+            for name, values in self._benchmark.parameters.items()
         }
         self.default = {
-            name: distribution.to_external_repr(int(index))
-            for (name, distribution), index in zip(self._space.items(), self._coding.default, strict=True)
+            name: self._space[name].to_external_repr(place) for name, place in self._benchmark.default.items()
         }
-        self._unit = float(self._problem.evaluate(row[None]).values[0])
 
     @property
     def search_space(self) -> dict[str, BaseDistribution]:
@@ -58,12 +49,6 @@ class Problem(optunahub.benchmarks.BaseProblem):
 
         What a constraint forbids is replaced by the nearest candidate that it allows.
         """
-        places = [int(self._space[name].to_internal_repr(params[name])) for name in self._names]
-        row = self._coding.decode(np.array([places]))
-        return float(self._problem.evaluate(row).values[0]) / self._unit
-
-
-def _distribution(values: Any, ordered: bool) -> BaseDistribution:  # noqa: ANN401 - the values of a parameter
-    if ordered:
-        return IntDistribution(0, len(values) - 1)
-    return CategoricalDistribution([v if isinstance(v, (bool, int, str)) else str(v) for v in values])
+        return self._benchmark.cost(
+            {name: int(kind.to_internal_repr(params[name])) for name, kind in self._space.items()}
+        )

@@ -95,6 +95,8 @@ MISTAKES = [
     ("pretrain --strategy rl --out x", ["no training problem", "--family"]),
     ("pretrain --strategy rl --out x --family tile/unifrom", ["'tile/unifrom'", "tile/uniform"]),
     ("run --workers 0", ["workers must be 1 or more"]),
+    ("run --problem toy/small --strategy random,annealing", ["--strategy random --strategy annealing"]),
+    ("run --problem ordering/small-a,ordering/large-a --strategy random", ["--problem ordering/small-a --problem"]),
     ("best nothing", ["there is no study 'nothing'"]),
     ("validate nothing", ["there is no study 'nothing'"]),
     ("watch nothing", ["there is no study 'nothing'"]),

@@ -166,7 +166,7 @@ def test_lines_name_the_sites(tmp_path):
     run = RUN.replace("%x) {", "%x) !dbg !4 {").replace("%x)\n", "%x), !dbg !5\n").replace("7)", "7), !dbg !6")
     made = problem(tmp_path, LEAF + run + debug)
     assert [made.space.name(i) for i in range(2)] == ["run -> leaf, at main.c:12:8", "run -> leaf, at main.c:13"]
-    assert made.graph.default.tolist() == [1, 2]
+    assert made.graph.default.tolist() == [1, 1]  # the last call, too, is inlined on merit
     assert costs(made, [0, 0]) == costs(problem(tmp_path, LEAF + RUN), [0, 0])
 
 
@@ -192,8 +192,19 @@ def test_files_become_one_module(tmp_path):
         bbo_suite.problem(f"inlining:{tmp_path / 'a.ll'}+{tmp_path / 'nothing.ll'}")
 
 
-def test_parts_are_nearly_exact():
-    made = bbo_suite.problem("inlining/json")
+def test_equal_calls_at_which_different_things_stand_are_another_function(tmp_path):
+    large = LEAF.replace(
+        "  ret", "".join(f'  %m{i} = call i64 asm "nop", "=r,r"(i64 %z)\n' for i in range(60)) + "  ret"
+    )
+    made = problem(tmp_path, large + RUN)
+    assert made.graph.default.tolist() == [0, 0]
+    keys = [made.decomposition.described(np.array(row))[1].tolist() for row in ([0, 0], [1, 1], [0, 1])]
+    assert keys[0] == keys[1] != keys[2]
+
+
+@pytest.mark.parametrize(("program", "share"), [("json", 0.96), ("levenshtein", 1.0), ("lexer", 1.0)])
+def test_parts_are_nearly_exact(program, share):
+    made = bbo_suite.problem(f"inlining/{program}")
     rng = np.random.default_rng(0)
     rows = np.repeat(made.default_row()[None], 20, axis=0)
     for row in rows:
@@ -204,4 +215,4 @@ def test_parts_are_nearly_exact():
     keys, sizes = parts.keys[order], parts.costs[order]
     again = keys[1:] == keys[:-1]
     assert not made.structure().parts.exact
-    assert (sizes[1:] == sizes[:-1])[again].mean() > 0.96
+    assert (sizes[1:] == sizes[:-1])[again].mean() >= share

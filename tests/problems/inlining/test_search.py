@@ -1,5 +1,6 @@
 """A search on nearly exact parts finds in few compilations what takes others many."""
 
+import numpy as np
 import pytest
 
 import bbo_suite
@@ -17,6 +18,13 @@ def test_graybox_finds_what_annealing_needs_hundreds_for(program, evaluations, b
     problem = bbo_suite.problem(f"inlining/{program}")
     batches = bbo_suite.search("graybox", problem, evaluations, seed=0)
     assert min(batch.values.min() for batch in batches) <= bytes
+
+
+def test_graybox_measures_no_program_twice():
+    problem = bbo_suite.problem("inlining/lexer")
+    rows = np.concatenate([batch.configs for batch in bbo_suite.search("graybox", problem, 60, seed=0)])
+    keys = [tuple(problem.decomposition.described(row)[1].tolist()) for row in rows.astype(np.int64)]
+    assert len(set(keys)) == len(keys)
 
 
 def test_runs_store_nearly_exact_parts_and_resume(tmp_path):
