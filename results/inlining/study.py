@@ -10,6 +10,8 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+from PIL import Image
 
 from bbo_suite import Level
 from bbo_suite.figures.style import label, looks, looks_by_knowledge, plain_numbers
@@ -46,6 +48,13 @@ def tests(ends: pd.DataFrame) -> pd.DataFrame:
     return table.assign(holm=corrected_p(table["p"].to_numpy()))
 
 
+def save(figure: Figure, name: str) -> None:
+    """Write a figure in 64 colours, which look the same and take a third of the bytes."""
+    figure.savefig(HERE / name, dpi=80)
+    with Image.open(HERE / name) as image:
+        image.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(HERE / name, optimize=True)
+
+
 def draw_gain(means: pd.DataFrame, levels: dict[str, Level]) -> None:
     """Draw the gain against compilations, one line a strategy, dashed as what it knows."""
     figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -59,7 +68,7 @@ def draw_gain(means: pd.DataFrame, levels: dict[str, Level]) -> None:
     ax.set_xlabel("compilations")
     ax.set_ylabel("gain over -Oz, % (geometric mean)")
     ax.legend(fontsize=8, frameon=False)
-    figure.savefig(HERE / "gain.png", dpi=80)
+    save(figure, "gain.png")
 
 
 def draw_programs(ends: pd.DataFrame) -> None:
@@ -73,11 +82,11 @@ def draw_programs(ends: pd.DataFrame) -> None:
     ax.set_xlabel("gain over -Oz, %")
     ax.legend(fontsize=8, frameon=False, loc="lower right")
     ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(HERE / "programs.png", dpi=80)
+    save(figure, "programs.png")
 
 
 if __name__ == "__main__":
-    runs = read_runs(HERE / "runs.csv")
+    runs = read_runs(HERE / "runs.csv.gz")
     long = (runs["strategy"] == "annealing") & (runs["budget"] > BUDGET)
     runs["strategy"] = runs["strategy"].where(~long, LONG)
     runs["problem"] = runs["problem"].str.replace(r"inlining[:/](lua/)?", r"\1", regex=True).str.removesuffix(".c")
