@@ -153,8 +153,8 @@ _COLUMNS = [
 _NOTE = """Fraction of optimum: optimal cost / best cost found; 1 is the optimum. Over random: the improvement over
 random search without repeats, whose expected best is exact because every cost of the space is known. 0 is as good as
 random search, 1 is the optimum, below 0 is worse (Willemsen et al. 2024); for both, a failed candidate has the highest
-cost of those that work. At the end, and as mean over the run. A dash: the space is not enumerated, or random search has
-found the optimum by then."""
+cost of those that work. At the end, and as mean over the run. A dash: the space is not enumerated, or random search is
+within .01 % of the optimum by then."""
 
 
 def _some(names: Sequence[str]) -> str:
