@@ -31,7 +31,7 @@ _COOLING = 300.0
 _KEPT = 200
 """Measured parts of one place that its model learns from."""
 _TINY = 1e-6
-_LEAST_CAUTION = 0.25
+_LEAST_CAUTION, _WIDEST = 0.25, 32.0
 _INTERACTION = 0.35
 """What other changes of a part do to the effect of one, in effects."""
 
@@ -119,7 +119,7 @@ class EffectSearch:
         self._proposals: Proposals = proposals(space, structure, cursor.whole)
         self._memory = PlaceMemory(cursor, space, self._default)
         self._waiting = [self._default, *self._uniform()]
-        self._draw, self._caution, self._merges = 0, 8.0, False
+        self._draw, self._width, self._caution, self._merges = 0, 1.0, 8.0, False
         move, at = np.zeros((3, WIDEST), np.int64), np.zeros((4, cursor.places), np.int64)
         costs = np.zeros((2, cursor.places))
         random = rng.integers(2**63, size=1, dtype=np.uint64)
@@ -180,9 +180,12 @@ class EffectSearch:
         self._draw += 1
         tries = max(200, _TRIES * len(self._space))
         for least in (_TINY, -_TINY)[: 1 + self._draw % 2]:
-            taken = _test(*self._functions(), start, tries, self._draw, least, self._proposals, effects, self._desk)
+            rules = tries, self._draw, self._width, least
+            taken = _test(*self._functions(), start, *rules, self._proposals, effects, self._desk)
             if taken and not _is_in(self._proposed, self._desk.name[0]):
+                self._width = max(self._width / 2, 1.0)
                 return self._desk.config.copy()
+            self._width = min(2 * self._width, _WIDEST)  # so that each change is tested, however dear it seems
         return self._explored(effects)
 
     def _claimed(self, row: NDArray[np.int64]) -> NDArray:
@@ -560,16 +563,17 @@ def _test(
     start: NDArray,
     tries: int,
     draw: int,
+    width: float,
     least: float,
     moves: Proposals,
     effects: Effects,
     desk: Desk,
 ) -> int:
     """Add to a candidate changes that may gain, one a part, and leave it in `desk.config`; return their number."""
-    _start(change, key_of, describe, handle, start, draw, 1.0, effects, desk)
+    _start(change, key_of, describe, handle, start, draw, width, effects, desk)
     taken = 0
     for _ in range(tries):
-        count, moved, difference = _try(change, key_of, describe, handle, draw, 1.0, moves, effects, desk)
+        count, moved, difference = _try(change, key_of, describe, handle, draw, width, moves, effects, desk)
         free, new = True, False
         for i in range(moved):
             free &= desk.claimed[desk.touched[i]] == 0

@@ -15,7 +15,7 @@ from ..layout.arrays import Edge, Flow, FusionGraph, Node
 from .evaluation import fuse_again
 from .guests import place_guests
 from .incremental import IncomingEdges
-from .kernels import time_kernels
+from .kernels import put_cycles, time_kernels
 from .state import Amount, Counter, FusionState, Known, Span, Use, same
 from .sweep import close_node, is_heavy, legal, open_node, start_sweep, sweep
 
@@ -48,6 +48,7 @@ class PlanMemory(NamedTuple):
       last: `(d,)` the plan made last.
       before: `(d,)` the one before.
       columns: `(d,)` memory for the columns of one producer.
+      touched, cycles: `(3 * n,)` kernels that a change of the plan has touched, and their cycles before it.
       costs: of the nodes under a plan.
     """
 
@@ -55,13 +56,16 @@ class PlanMemory(NamedTuple):
     last: NDArray[np.int8]
     before: NDArray[np.int8]
     columns: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    cycles: NDArray[np.float64]
     costs: Costs
 
 
 def new_plan_memory(n: int, d: int) -> PlanMemory:
     """Return memory for plans."""
     best, last, before = np.zeros((3, d), np.int8)
-    return PlanMemory(best, last, before, np.zeros(d, np.int64), Costs(np.empty(n), np.empty(n)))
+    touched, cycles = np.empty(3 * n, np.int64), np.empty(3 * n)
+    return PlanMemory(best, last, before, np.zeros(d, np.int64), touched, cycles, Costs(np.empty(n), np.empty(n)))
 
 
 @compiled()
@@ -114,12 +118,13 @@ def _reconsider(
         if not _may_gain(v, least, graph, plans, state):
             continue
         count = _reverse(v, graph, plans)
-        found = _seconds_again(count, graph, inputs, analytical, plans, state)
+        known = _try(count, graph, inputs, analytical, plans, state)
+        found = state.sums[1] / analytical[Rate.HERTZ]
         if found < seconds:
             seconds = found
         else:
             _reverse(v, graph, plans)
-            _seconds_again(count, graph, inputs, analytical, plans, state)
+            _take_back(count, known, graph, inputs, analytical, plans, state)
 
 
 @compiled(runtime=False)
@@ -152,19 +157,45 @@ def _reverse(v: int, graph: FusionGraph, plans: PlanMemory) -> int:
 
 
 @compiled(runtime=False)
-def _seconds_again(
+def _try(
     count: int,
     graph: FusionGraph,
     inputs: IncomingEdges,
     analytical: NDArray,
     plans: PlanMemory,
     state: FusionState,
-) -> float:
-    """Return the time by the analytical model after the first `count` of `plans.columns` have changed."""
+) -> int:
+    """Time the plan after the first `count` of `plans.columns` have changed.
+
+    Return how many kernels it touched; they are noted with their cycles before. All may have changed if that is -1.
+    """
     state.counter[Counter.KNOWN] = Known.PLAIN
-    whole = not fuse_again(plans.columns[:count], plans.best, graph, inputs, state)
-    time_kernels(whole, False, graph, analytical, analytical, state)
-    return state.sums[1] / analytical[Rate.HERTZ]
+    updated, touched = fuse_again(plans.columns[:count], plans.best, graph, inputs, state), -1
+    if updated:
+        touched = state.counter[Counter.TOUCHED]
+        for i in range(touched):
+            plans.touched[i], plans.cycles[i] = state.touched[i], state.cycles[state.touched[i]]
+    time_kernels(not updated, False, graph, analytical, analytical, state)
+    return touched
+
+
+@compiled(runtime=False)
+def _take_back(
+    count: int,
+    touched: int,
+    graph: FusionGraph,
+    inputs: IncomingEdges,
+    analytical: NDArray,
+    plans: PlanMemory,
+    state: FusionState,
+) -> None:
+    """Fuse as before a try; kernels get the cycles that were noted, so that they need not be timed."""
+    updated = fuse_again(plans.columns[:count], plans.best, graph, inputs, state)
+    if touched < 0 or not updated:
+        time_kernels(not updated, False, graph, analytical, analytical, state)
+        return
+    for i in range(touched):
+        put_cycles(plans.touched[i], plans.cycles[i], True, graph, state)
 
 
 @compiled(runtime=False)

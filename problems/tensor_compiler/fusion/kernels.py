@@ -40,15 +40,23 @@ def time_kernels(
         state.sums[:] = 0.0
     for i in range(state.counter[Counter.TOUCHED]):
         v = state.touched[i]
-        state.cycles[v] = _cycles(v, tuned, graph, machine, analytical, state) if is_kernel(v, state) else 0.0
-        state.sums[size + v] = state.cycles[v] * graph.node[v, Node.RUNS]
-        parent = 0 if whole else (size + v) // 2
-        while parent > 0:
-            state.sums[parent] = state.sums[2 * parent] + state.sums[2 * parent + 1]
-            parent //= 2
+        cycles = _cycles(v, tuned, graph, machine, analytical, state) if is_kernel(v, state) else 0.0
+        put_cycles(v, cycles, not whole, graph, state)
     if whole:
         for parent in range(size - 1, 0, -1):
             state.sums[parent] = state.sums[2 * parent] + state.sums[2 * parent + 1]
+
+
+@compiled(runtime=False)
+def put_cycles(v: int, cycles: float, summed: bool, graph: FusionGraph, state: FusionState) -> None:
+    """Note the cycles of one run of the kernel of v, and add the kernels up again if `summed`."""
+    place = len(state.sums) // 2 + v
+    state.cycles[v] = cycles
+    state.sums[place] = cycles * graph.node[v, Node.RUNS]
+    parent = place // 2 if summed else 0
+    while parent > 0:
+        state.sums[parent] = state.sums[2 * parent] + state.sums[2 * parent + 1]
+        parent //= 2
 
 
 @compiled(runtime=False)

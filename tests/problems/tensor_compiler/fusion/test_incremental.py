@@ -146,3 +146,13 @@ def test_updates_do_not_run_out_of_space() -> None:
     seconds = fusion.seconds(rows).reshape(d, -1, 2)
     assert (seconds == seconds[:, :1]).all()
     assert fusion.state.counter[Counter.FILLED] <= room
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_the_default_tries_and_takes_back_leaves_the_cycles_of_a_sweep(seed: int) -> None:
+    chosen, analytical = fusion_of(tangle(seed)), MACHINES["v5e"].analytical_model()
+    layout = LayoutPass(tangle(seed), MACHINES["v5e"])
+    fresh, config = Fusion(layout.apply(layout.default()), analytical), chosen.default()
+    fresh.seconds(config[None])
+    for name in ("cycles", "sums"):
+        assert np.array_equal(getattr(chosen.state, name), getattr(fresh.state, name))
