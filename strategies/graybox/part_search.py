@@ -29,7 +29,7 @@ _MOST_READINGS = 100_000
 _LONG, _SHORT_READINGS = 5, 10_000
 """Where layouts are decided, how many searches of a batch are long after the first one, and how many parts the others
 read. On fusion alone, short ones lost 5 % of the gain, so all are long there."""
-_PASSES, _FIRST_PASSES = 20, 100
+PASSES, FIRST_PASSES = 20, 100
 """Moves of a long search that compile the whole program, as one takes as long as a hundred others. The other searches
 of a batch start from the end of the first one, which makes more of them."""
 _CAUTION = 2.0
@@ -98,7 +98,7 @@ class PartSearch:
             return self._best[None].astype(self._space.dtype)
         n = min(n, BATCH)
         cautious = Acquisition(_CAUTION, 0.0, _SAFE, 0, penalty, 1.0)
-        ends = [self._end(self._best, self._others, posterior, cautious, 1.0, _FIRST_PASSES)]
+        ends = [self._end(self._best, self._others, posterior, cautious, 1.0, FIRST_PASSES)]
         fresh = [self._fresh(ends[0], posterior)]
         explorers = round((_EXPLORERS if self._apart else 1.0) * self._options.explore * n)
         for place in range(1, n):
@@ -124,7 +124,7 @@ class PartSearch:
         if share < 1.0:
             one, other = 1 + self._rng.choice(_LONG, 2, replace=False)
             start, others = ends[one], ends[other][None]
-        return self._end(start, others, posterior, acquisition, share, int(share * _PASSES))
+        return self._end(start, others, posterior, acquisition, share, int(share * PASSES))
 
     def _copies(self, start: NDArray, others: NDArray, most: int) -> NDArray[np.int64]:
         """Return which parameters of which of `(k, d)` other candidates may improve a start, at most so many."""

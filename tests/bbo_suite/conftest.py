@@ -60,6 +60,15 @@ def toy():
 
 
 @pytest.fixture
+def dask(tmp_path):
+    """Return a cluster of processes."""
+    (tmp_path / "dask").mkdir()
+    made = module.Cluster(tmp_path / "dask")
+    yield made
+    made.end()
+
+
+@pytest.fixture
 def full_disk():
     """Return a context manager that limits the size of files in bytes."""
 

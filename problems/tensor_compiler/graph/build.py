@@ -19,7 +19,7 @@ from bbo_suite.report.formatting import listed
 from ..hardware.kernel_row import KERNEL_WIDTH, PRODUCT_COLUMNS, Kernel
 from ..hardware.timing import candidate_tiles
 from ..hlo import reader as hlo
-from ..hlo.module import FAULTS, Malformed, Module, Shape
+from ..hlo.module import FAULTS, Malformed, Module, Shape, reason
 from ..hlo.opcodes import Kind, bytes_of
 from . import shapes
 from .flatten import Flattener, Operation
@@ -38,6 +38,7 @@ _ATTRIBUTES = (
     "rhs_contracting_dims",
     "lhs_batch_dims",
     "rhs_batch_dims",
+    "rhs_group_dims",
     "feature_group_count",
     "batch_group_count",
 )
@@ -65,7 +66,7 @@ def build(module: Module, source: str) -> ProgramGraph:
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     except (Malformed, *FAULTS) as error:
-        what = error if isinstance(error, Malformed) else f"an instruction is not well-formed ({error!r})"
+        what = error if isinstance(error, Malformed) else f"an instruction is not well-formed: {reason(error)}"
         raise UserError(
             f"{source}: {what}; print it again with jax, or take *before_optimizations.txt of XLA's dumps"
         ) from error
@@ -78,7 +79,9 @@ def build(module: Module, source: str) -> ProgramGraph:
 
 
 def in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
-    """Return the nodes that the results depend on, renumbered: operands first, whatever the order of the text.
+    """Return the nodes that `results` depend on, renumbered: operands first, whatever the order of the text.
+
+    What nothing uses is an output.
 
     Passes break ties by number, so the same program must get the same numbers however it is printed.
     """
@@ -96,6 +99,9 @@ def in_order(nodes: list[Operation], results: list[int]) -> list[Operation]:
     ordered = [nodes[v] for v in number]
     for node in ordered:
         node.operands = [number[o] for o in node.operands]
+    used = {o for node in ordered for o in node.operands}
+    for v, node in enumerate(ordered):
+        node.output |= v not in used
     return ordered
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from bbo_suite import UserError
 
 from ..hlo.calls import LARGEST_INLINED, inlined, inlined_size
-from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape
+from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, Unfit
 from ..hlo.opcodes import Kind, asynchronous, kind_of
 from .layouts import Layout, minor_dims
 from .trips import DEEPEST_CALL, number, steps, trip_count
@@ -25,6 +25,9 @@ Value = Any
 _PASSED_ON = ("add-dependency", "domain", "copy")
 
 _EFFECTS = ("infeed", "outfeed", "recv", "rng", "rng-get-and-update-state", "send")
+_COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
+_STARTED_EFFECTS = ("all-gather", "all-reduce", "collective-permute")
+"""Collectives that XLA keeps if they are asynchronous, even if nothing uses their results."""
 _FOLDS = 8
 """Operations in a row that are followed from the first state of a loop back to constants."""
 
@@ -68,10 +71,11 @@ class Flattener:
     idle_loops: list[str] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
+    _kept: list[int] = field(default_factory=list)  # what runs even if nothing uses it
     _uses: int = 0
 
     def entry(self) -> tuple[list[Operation], list[int]]:
-        """Return the nodes of the program and the numbers of its results: first those of the entry, in order.
+        """Return the nodes of the program and the numbers of what must run: first the entry's results, in order.
 
         Raises:
           UserError: the program is too large after inlining.
@@ -84,7 +88,7 @@ class Flattener:
         result = self._walk(computation, taken, 1.0, 0)
         self._fix_layouts([taken[number] for number in sorted(taken)], self.module.parameters)
         self._mark_output(result)
-        return self.nodes, [*leaves(result), *self._outputs]
+        return self.nodes, [*leaves(result), *self._outputs, *self._kept]
 
     def _fix_layouts(self, value: Value, shape: Shape) -> None:
         """Note the layouts in which the module wants arrays; row-major is what it says if it wants none."""
@@ -104,7 +108,7 @@ class Flattener:
             try:
                 operands = [values[i] for i in instruction.operands]
                 if instruction.opcode == "parameter":
-                    values.append(arguments[instruction.parameter_number or 0])
+                    values.append(_argument(instruction, computation, arguments))
                 else:
                     values.append(self._instruction(instruction, operands, weight, depth))
             except FAULTS as error:
@@ -128,7 +132,7 @@ class Flattener:
         if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
             return operands[0]
         if opcode == "reshape" and math.prod(self.nodes[operands[0]].shape.dims) != math.prod(instruction.shape.dims):
-            raise ValueError("it changes the number of elements")
+            raise Unfit("it changes the number of elements")
         if opcode == "bitcast":
             return self._bitcast(instruction, operands, weight)
         if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
@@ -145,10 +149,13 @@ class Flattener:
     def _start(self, instruction: Instruction, opcode: str, operands: list[Value], weight: float, depth: int) -> Value:
         """Compute an operation where it starts, as its synchronous twin; the value has the parts of its shape."""
         parts, place = instruction.shape.elements, 0 if opcode == "copy" else 1
-        if opcode == "all-reduce" or len(parts) <= place:  # its shape is that of the result
-            return self._instruction(replace(instruction, opcode=opcode), operands, weight, depth)
-        done = replace(instruction, opcode=opcode, shape=parts[place])
+        whole = opcode == "all-reduce" or len(parts) <= place  # its shape is that of the result
+        done = replace(instruction, opcode=opcode, shape=instruction.shape if whole else parts[place])
         result = self._instruction(done, operands, weight, depth)
+        if opcode in _STARTED_EFFECTS:
+            self._keep(result)
+        if whole:
+            return result
         given = operands if parts[1 - place].dtype == "tuple" else operands[0]
         pair = [result, given] if opcode == "copy" else [given, result]
         return [*pair, *(self._sources(instruction.name, "get-tuple-element", part, [], weight) for part in parts[2:])]
@@ -164,11 +171,26 @@ class Flattener:
         effect = instruction.attributes.get("custom_call_has_side_effect") == "true"
         if effect or instruction.opcode in _EFFECTS:
             self._mark_output(value)
+        elif self._always_runs(instruction):
+            self._keep(value)
         return value
+
+    def _keep(self, value: Value) -> None:
+        """Note what runs even if nothing uses its result; several results are always kept."""
+        self._kept += [] if isinstance(value, list) else [value]
+
+    def _always_runs(self, collective: Instruction) -> bool:
+        """Return whether XLA keeps a collective that nothing uses: other devices, or other programs, wait for it."""
+        if collective.opcode not in _COLLECTIVES:
+            return collective.opcode == "collective-broadcast"
+        across = "channel_id" in collective.attributes and not self.module.partitioned
+        return across or collective.attributes.get("constrain_layout") == "true"
 
     def _value(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
         inputs = [node for operand in operands for node in leaves(operand)]
         shape, kind = instruction.shape, kind_of(instruction.opcode)
+        if instruction.attributes.get("custom_call_target") == '"AllocateBuffer"':
+            kind = Kind.SOURCE  # memory that nobody has written yet
         folds = kind in (Kind.BROADCAST, Kind.ELEMENTWISE) or instruction.opcode in ("reshape", "transpose", "slice")
         if folds and inputs and all(self.nodes[i].kind is Kind.FREE for i in inputs):
             kind = Kind.FREE
@@ -295,6 +317,14 @@ class Flattener:
         self._uses += len(uses)
         if self._uses > MOST_USES:
             raise UserError(f"its operations have more than {MOST_USES:,} operands; take a part of it")
+
+
+def _argument(parameter: Instruction, computation: Computation, arguments: Mapping[int, Value]) -> Value:
+    number = parameter.parameter_number or 0
+    if number not in arguments:
+        given = f"is given {len(arguments)} operand{'s' * (len(arguments) != 1)}"
+        raise Unfit(f"computation {computation.name!r} {given} and has no operand {number}")
+    return arguments[number]
 
 
 def _only_sliced(body: Computation, place: int) -> bool:

@@ -6,7 +6,7 @@ import math
 import re
 
 from ..hlo.module import Shape
-from ..hlo.opcodes import OPAQUE_OPERATIONS, VECTOR_OPERATIONS, Kind
+from ..hlo.opcodes import OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind
 from .flatten import Operation
 from .graph import Read
 from .layouts import SUBLANES
@@ -22,7 +22,7 @@ def elements(shape: Shape) -> int:
 def operations(node: Operation) -> float:
     """Return the vector operations of the whole result, if the layout suits the operation."""
     count = elements(node.shape)
-    if node.kind is Kind.MATRIX:
+    if node.opcode in PRODUCTS:
         return 0.0
     if node.opcode == "reduce":
         return float(max([count, *map(elements, node.inputs)]))
@@ -60,12 +60,12 @@ def made(node: Operation) -> Shape:
 
 
 def matrix(node: Operation) -> tuple[float, float, float, float, float]:
-    """Return groups, rows, columns, depth and taps of a dot or convolution; zeros for anything else.
+    """Return groups, rows, columns, depth and taps of a matrix product or convolution; zeros for anything else.
 
     Multiplied, they are the multiply-adds. A convolution's rows are output pixels, and it adds up one product for each
     tap, a position of its window.
     """
-    if node.kind is not Kind.MATRIX:
+    if node.opcode not in PRODUCTS:
         return 0.0, 0.0, 0.0, 0.0, 0.0
     if node.opcode == "convolution":
         return _convolution(node)
@@ -73,6 +73,8 @@ def matrix(node: Operation) -> tuple[float, float, float, float, float]:
     groups = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_batch_dims")))
     depth = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_contracting_dims")))
     rows, columns = (elements(side) / max(1, groups * depth) for side in (left, right))
+    # Each row of a ragged product meets the weights of one group only.
+    columns /= max(1, math.prod(right.dims[d] for d in numbers(attribute(node, "rhs_group_dims"))))
     return float(groups), rows, columns, float(depth), 1.0
 
 

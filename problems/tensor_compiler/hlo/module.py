@@ -83,13 +83,15 @@ class Module:
     """All computations of a program by name; ``entry`` names the one that runs first.
 
     ``parameters`` have the layouts in which the entry takes arrays, if the module fixes them. Its layouts of results
-    are left out, because JAX writes there how they happen to be computed.
+    are left out, because JAX writes there how they happen to be computed. ``partitioned`` is set if every
+    device runs this one program, each on its part of the arrays.
     """
 
     name: str
     computations: dict[str, Computation]
     entry: str
     parameters: Shape = Shape("tuple")
+    partitioned: bool = False
 
     def instructions(self) -> list[Instruction]:
         """Return all instructions in the order of the text."""
@@ -104,11 +106,23 @@ class Module:
         return replace(self, computations=computations)
 
 
+class Unfit(ValueError):
+    """Says in words what does not fit in an instruction."""
+
+
 class Malformed(Exception):
     """Says which instruction is not well-formed, and why."""
 
     def __init__(self, name: str, opcode: str, error: Exception) -> None:
-        super().__init__(f"instruction {name!r} ({opcode}) is not well-formed ({error!r})")
+        super().__init__(f"instruction {name!r} ({opcode}) is not well-formed: {reason(error)}")
+
+
+def reason(error: Exception) -> str:
+    """Return in words why one of `FAULTS` was raised for an instruction."""
+    if isinstance(error, Unfit):
+        return str(error)
+    missing = isinstance(error, KeyError) and isinstance(error.args[0], str)
+    return f"it has no {error.args[0]}" if missing else "an operand, an attribute or a dimension does not fit"
 
 
 def computation_names(value: str) -> list[str]:

@@ -30,11 +30,11 @@ _ELEMENTWISE = {
         negate not or popcnt real reduce-precision round-nearest-afz round-nearest-even select shift-left
         shift-right-arithmetic shift-right-logical sign stochastic-convert subtract xor complex count-leading-zeros""",
     2.0: "exponential rsqrt sqrt tanh",
-    3.0: "divide exponential-minus-one log log-plus-one power",
+    3.0: "divide exponential-minus-one log log-plus-one mulhi power",
     6.0: "logistic",
-    20.0: "cbrt erf map",
+    20.0: "acosh asinh atanh cbrt cosh erf map sinh",
     30.0: "remainder",
-    100.0: "atan2 tan sine cosine",
+    100.0: "acos asin atan atan2 tan sine cosine",
 }
 _MOVE = {
     0.5: "slice dynamic-slice",
@@ -52,8 +52,8 @@ _RESOLVED = """add-dependency async-done async-start async-update bitcast call c
 _OPAQUE = """all-gather all-gather-done all-gather-start all-reduce all-reduce-done all-reduce-start all-to-all
     batch-norm-grad batch-norm-inference batch-norm-training cholesky collective-broadcast collective-permute
     collective-permute-done collective-permute-start custom-call dynamic-reshape fft get-dimension-size outfeed
-    ragged-all-to-all ragged-dot recv-done reduce-scatter rng rng-bit-generator rng-get-and-update-state scatter send
-    send-done set-dimension-size sort topk triangular-solve"""
+    ragged-all-to-all ragged-dot recv-done reduce-scatter rng rng-bit-generator rng-get-and-update-state
+    scaled-dot scan scatter send send-done set-dimension-size sort topk triangular-solve"""
 
 KINDS: dict[str, Kind] = {"broadcast": Kind.BROADCAST}
 VECTOR_OPERATIONS: dict[str, float] = {"broadcast": 0.5}
@@ -68,6 +68,9 @@ KINDS |= dict.fromkeys(_FREE.split(), Kind.FREE)
 
 NAMED = frozenset([*KINDS, *_RESOLVED.split(), *_OPAQUE.split()])
 """All known opcodes."""
+
+PRODUCTS = frozenset([*_MATRIX.split(), "ragged-dot", "scaled-dot"])
+"""The opcodes whose work is a matrix product; the ragged and the scaled one are kernels of their own."""
 
 SHUFFLE_OPERATIONS = 32.0
 """Vector operations per element of a transpose that moves elements between lanes."""

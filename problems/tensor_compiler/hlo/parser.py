@@ -22,6 +22,7 @@ MAX_ELEMENTS = 1 << 62  # XLA counts bytes in 64 bits
 
 MAX_LITERAL_LENGTH = 64
 REMEDY = "print the whole module again, for example with jax.jit(f).lower(x).compiler_ir('hlo').as_hlo_text()"
+SIZES = "print the module for arguments of fixed sizes, such as jax.ShapeDtypeStruct((8, 128), 'float32')"
 
 # Possessive repeats (`*+`) never backtrack: a pattern that fails costs no more than the text it looked at.
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -65,10 +66,10 @@ class Scanner:
             self.fail(f"{ending} {expected}")
         return found
 
-    def fail(self, problem: str, position: int | None = None) -> NoReturn:
+    def fail(self, problem: str, position: int | None = None, remedy: str = REMEDY) -> NoReturn:
         """Raise a UserError for the problem at a position in the text, by default the current one."""
         line = self.text.count("\n", 0, self.position if position is None else position) + 1
-        raise UserError(f"{self.source}, line {line}: {problem}; {REMEDY}.")
+        raise UserError(f"{self.source}, line {line}: {problem}; {remedy}.")
 
     def brackets(self) -> None:
         """Pass the bracketed group, or the quoted string, that begins here."""
@@ -89,7 +90,7 @@ class Scanner:
         """Return the raw value of each ``, key=value`` from here on, with the position of its key."""
         attributes = {}
         while key := self.match(_ATTRIBUTE):
-            if key[1] == "literal":  # `literal=s32[] 1`
+            if key[1] == "literal" and not self.text.startswith("(", self.position):  # `literal=s32[] 1`
                 self.shape()
                 self.match(_SPACE)
             attributes[key[1]] = (self.value(), key.start(1))
@@ -122,6 +123,9 @@ class Scanner:
 
     def _array_shape(self, part: re.Match[str]) -> Shape:
         shape = _array_shape(part[3], part[4], part[5])
+        if shape is None and "?" in part[4]:
+            why = "is not a shape with bounded dimensions: `?` is not supported"
+            self.fail(f"{part[0].strip()[:64]!r} {why}", None, SIZES)
         if shape is None:
             good = f"a shape with bounded dimensions, at most {MAX_RANK}, and a layout of each of them"
             self.fail(f"{part[0].strip()[:64]!r} is not {good}")
@@ -208,7 +212,7 @@ class _Parser(Scanner):
             self.fail(f"the module has {len(entries)} ENTRY computations where it should have one")
         self.check_calls(computations)
         fixed = self.parameters(*header[_LAYOUT]) if _LAYOUT in header else Shape("tuple")
-        return Module(name, computations, entries[0], fixed)
+        return Module(name, computations, entries[0], fixed, "num_partitions" in header)
 
     def parameters(self, text: str, position: int) -> Shape:
         """Return the shapes of all parameters, as a tuple, in a text such as `{(f32[8])->f32[8]}`."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bbo_toys import Cluster, environment, wait_for
+from bbo_toys import environment, wait_for
 
 from bbo_suite.errors import UserError
 from bbo_suite.fleet.store import HEAD, LOG
@@ -66,14 +66,6 @@ def test_a_killed_fleet_resumes_with_the_same_numbers(tmp_path, whole):
         process.communicate()
     assert logs(tmp_path) != whole[1], "it had ended before it was killed"
     assert ended(fleet(tmp_path)) == whole[0] and logs(tmp_path) == whole[1]
-
-
-@pytest.fixture
-def dask(tmp_path):
-    (tmp_path / "dask").mkdir()
-    made = Cluster(tmp_path / "dask")
-    yield made
-    made.end()
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from bbo_toys import Cluster, environment, rows_of, wait_for
+from bbo_toys import environment, rows_of, wait_for
 
 import bbo_suite
 from bbo_suite import UserError
@@ -40,14 +40,6 @@ def test_a_wrong_address_is_one_sentence_before_any_problem_is_loaded(suite, toy
     done = suite("run", "--problem", "toy/none", *toy, "--study", "s", "--cluster", address)
     assert done.code == 1 and done.err.startswith(f"error: no Dask scheduler answers at '{address}' (")
     assert done.err.count("\n") == 1
-
-
-@pytest.fixture
-def dask(tmp_path):
-    (tmp_path / "dask").mkdir()
-    made = Cluster(tmp_path / "dask")
-    yield made
-    made.end()
 
 
 def start(folder, toy, *arguments, repeats=4):

@@ -34,6 +34,13 @@ ROWS = st.lists(
 )
 
 
+class Failing(Toy):
+    """A problem on which nothing works."""
+
+    def evaluate(self, configs):
+        return type(super().evaluate(configs)).of(np.full(len(configs), np.inf))
+
+
 @given(ROWS)
 @settings(max_examples=60)
 def test_a_frame_holds_exactly_what_the_log_holds(tmp_path_factory, drawn):
@@ -94,11 +101,7 @@ def test_a_summary_against_numbers_by_hand(study):
 
 
 def test_a_run_without_a_working_candidate_has_no_best(tmp_path):
-    class Hopeless(Toy):
-        def evaluate(self, configs):
-            return type(super().evaluate(configs)).of(np.full(len(configs), np.inf))
-
-    perform(tmp_path / "s" / "run", Hopeless(), budget=10)
+    perform(tmp_path / "s" / "run", Failing(), budget=10)
     told = summarise(tmp_path / "s" / "run")
     assert told["best"] is None and told["speedup"] is None and told["failed"] == 10
     assert load("s", tmp_path)["speedup"].tolist() == [0.0] * 10
@@ -158,13 +161,6 @@ p/a,x,0,False,False,8,4,100,100,1.5
 p/a,y,0,True,True,8,inf,90,100,
 p/a,z,0,True,False,8,2,100,1000,2
 """
-
-
-class Failing(Toy):
-    """A problem on which nothing works."""
-
-    def evaluate(self, configs):
-        return type(super().evaluate(configs)).of(np.full(len(configs), np.inf))
 
 
 @pytest.fixture

@@ -161,6 +161,34 @@ def test_the_order_of_a_stack_does_not_matter(cost):
     assert costs == pytest.approx([costs[0]] * 3, rel=0.02)
 
 
+CHAINED = {
+    "mlp": ("turned twice", "times one", "cast twice", "jit inside", "vmap", "vmap of vmap", "named", "reshapes"),
+    "norm": ("norm", "norm by vmap"),
+    "scale": ("scale",),
+    "square": ("square",),
+    "softmax": ("softmax",),
+}
+"""Pairs of which one result is the next one's input, by what they compute."""
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_chains_of_random_blocks_cost_the_same_however_each_is_written(seed, cost):
+    """`results/simulator_vs_xla` has more of them, with attention, loops and gradients."""
+    rng = np.random.default_rng(seed)
+    pairs = [PAIRS[rng.choice(CHAINED[rng.choice(list(CHAINED))])] for _ in range(rng.integers(2, 5))]
+
+    def chain(side):
+        def computed(x, *rest):
+            for pair in pairs:
+                x, rest = pair[side](x, *rest[: len(pair) - 3]), rest[len(pair) - 3 :]
+            return x
+
+        return computed
+
+    arguments = (X, *(argument for pair in pairs for argument in pair[3:]))
+    assert cost(chain(1), arguments) == pytest.approx(cost(chain(0), arguments), rel=0.02)
+
+
 @pytest.mark.parametrize("name", ["norm", "gradient of einsum"])
 def test_a_search_gains_the_same_on_two_ways_to_write_a_program(name, problem):
     one, other, *arguments = PAIRS[name]

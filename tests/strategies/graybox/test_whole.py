@@ -10,7 +10,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
-from bbo_strategies.graybox.part_search import _FIRST_PASSES, _PASSES
+from bbo_strategies.graybox.part_search import FIRST_PASSES, PASSES
 from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.compiled import compiled_for, handle, load
 from bbo_suite.parts.cursor import CHANGE, DESCRIBE, KEY, Cursor, Function
@@ -84,6 +84,6 @@ def test_few_moves_of_a_search_compile_the_whole_program() -> None:
         strategy.receive(Told(configs, told.sum(axis=1), parts_told))
     strategy.ask(BATCH)
     others, whole = parts.counted.changes - before
-    steps = 2 * _FIRST_PASSES + (BATCH - 1) * _PASSES  # the first search copies from other candidates as well
+    steps = 2 * FIRST_PASSES + (BATCH - 1) * PASSES  # the first search copies from other candidates as well
     assert 100 < whole <= 2 * steps + 2 * BATCH < others / 10  # a move may be taken back; a search begins and ends
     assert (configs[:, :WHOLE] != 0).any(axis=0).mean() > 0.5

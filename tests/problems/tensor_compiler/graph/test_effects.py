@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from jax._src.lib import xla_client
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.fusion.state import Tally
@@ -11,13 +14,12 @@ from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
-from bbo_problems.tensor_compiler.hlo.opcodes import Kind, unknown
+from bbo_problems.tensor_compiler.hlo.opcodes import NAMED, Kind, is_type, unknown
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import UserError
 
-COMPUTATIONS = """HloModule m
-square { p = S parameter(0)
+COMPUTATIONS = """square { p = S parameter(0)
  ROOT g = S dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
 plus { a = f32[] parameter(0)
  b = f32[] parameter(1)
@@ -52,9 +54,9 @@ START = (
 SHAPES = {"S": "f32[512,512]{1,0}", "W": "f32[1024,512]{1,0}", "H": "f32[256,512]{1,0}"}
 
 
-def graph(*lines: str) -> ProgramGraph:
+def graph(*lines: str, header: str = "") -> ProgramGraph:
     """Return the graph of a program with these lines; S, W and H are shapes."""
-    text = f"{COMPUTATIONS}ENTRY main {{\n{START} " + "\n ".join(lines) + " }"
+    text = f"HloModule m{header}\n{COMPUTATIONS}ENTRY main {{\n{START} " + "\n ".join(lines) + " }"
     for name, shape in SHAPES.items():
         for after in " ),":
             text = text.replace(f"{name}{after}", f"{shape}{after}")
@@ -69,6 +71,7 @@ def seconds(made: ProgramGraph) -> float:
     return float(fusion.seconds(fusion.default()[None])[0])
 
 
+PAIR = "source_target_pairs={{0,1}}"
 EFFECT = 'custom_call_target="f", custom_call_has_side_effect=true'
 
 
@@ -88,12 +91,52 @@ EFFECT = 'custom_call_target="f", custom_call_has_side_effect=true'
         ["o = token[] after-all(e)", "u = token[] outfeed(a, o)"],
         ["v = (S, token[]) infeed(t)", "u = token[] get-tuple-element(v), index=1", "o = token[] outfeed(e, u)"],
         ["z = s32[] constant(0)", "s = (s32[], S) tuple(z, e)", "w = (s32[], S) while(s), condition=four, body=feed"],
+        ["s = (S, W) all-gather-start(e), dimensions={0}", "d = W all-gather-done(s)"],
+        ["s = S all-reduce-start(e), to_apply=plus", "d = S all-reduce-done(s)"],
+        [f"s = (S, S, u32[], u32[]) collective-permute-start(e), {PAIR}", "d = S collective-permute-done(s)"],
+        [f"d = S collective-permute(e), channel_id=1, {PAIR}"],
+        ["d = S all-reduce(e), channel_id=1, to_apply=plus"],
+        ["d = W all-gather(e), constrain_layout=true, dimensions={0}"],
+        ["d = S collective-broadcast(e), replica_groups={{0,1}}"],
     ],
 )
 def test_an_operation_with_a_side_effect_is_kept_with_what_feeds_it(lines: list[str]) -> None:
     root = "ROOT r = S negate(a)"
     assert "exponential" in graph(*lines, root).opcodes
     assert seconds(graph(*lines, root)) > seconds(graph(root)) + 2e-6  # two kernels with a launch of 1.2 µs
+
+
+def test_a_collective_that_xla_may_remove_is_left_out_if_nothing_uses_it() -> None:
+    unused = ["d = S all-reduce(e), to_apply=plus", "ROOT r = S negate(a)"]
+    assert "all-reduce" not in graph(*unused).opcodes
+    unused[0] += ", channel_id=1"  # all partitions run this program, and so none waits
+    assert "all-reduce" not in graph(*unused, header=", num_partitions=2").opcodes
+
+
+@pytest.mark.parametrize(
+    ("product", "sizes"),
+    [
+        ("r = f32[96,64] ragged-dot(x, w, n), lhs_contracting_dims={1}, rhs_contracting_dims={1}", (1, 96, 64, 128, 1)),
+        ("r = f32[4,128,64] ragged-dot(x, y, n), lhs_contracting_dims={0}, rhs_contracting_dims={0}", (1, 128, 64, 96)),
+        ("r = f32[96,32] scaled-dot(x, z, s, u), lhs_contracting_dims={1}, rhs_contracting_dims={1}", (1, 96, 32, 128)),
+    ],
+)
+def test_ragged_and_scaled_products_have_the_work_of_a_product(product: str, sizes: tuple[int, ...]) -> None:
+    shapes = {"x": "f32[96,128]", "w": "f32[4,128,64]", "y": "f32[96,64]", "z": "f8e4m3fn[32,128]", "n": "s32[4]"}
+    shapes |= {"s": "f8e8m0fnu[96,4]", "u": "f8e8m0fnu[32,4]"}
+    lines = [f"{name} = {shape} parameter({i + 2})" for i, (name, shape) in enumerate(shapes.items())]
+    ragged = ", lhs_ragged_dims={0}" if "ragged" in product else ""
+    groups = ", rhs_group_dims={0}" if "w, n" in product else ""
+    made = graph(*lines, f"ROOT {product}{ragged}{groups}")
+    assert tuple(made.matrix[made.names.index("r")])[: len(sizes)] == sizes
+
+
+def test_memory_that_is_only_allocated_costs_nothing() -> None:
+    made = [
+        graph(f"b = W {buffer}", "ROOT r = W dynamic-update-slice(b, e, i, i)")
+        for buffer in ("parameter(2)", 'custom-call(), custom_call_target="AllocateBuffer"')
+    ]
+    assert seconds(made[0]) == seconds(made[1])
 
 
 def test_what_is_received_or_drawn_is_kept_and_a_loop_repeats_its_effects() -> None:
@@ -263,6 +306,17 @@ def test_the_shipped_programs_have_no_unknown_opcode(name: str) -> None:
     assert unknown(hlo.read(program(name))) == {}
 
 
+def test_every_opcode_and_type_that_xla_reads_is_known() -> None:
+    short = {"kClz": "count-leading-zeros", "kCos": "cosine", "kSin": "sine", "kExp": "exponential", "kTopK": "topk"}
+    short |= {"kExpm1": "exponential-minus-one", "kLog1p": "log-plus-one", "kPopulationCount": "popcnt"}
+    short |= {"kOptimizationBarrier": "opt-barrier"}
+    members = [name for name in dir(xla_client.hlo.HloOpcode) if re.fullmatch("k[A-Z].*", name)]
+    opcodes = [short.get(name) or re.sub("(?<!^)(?=[A-Z])", "-", name[1:]).lower() for name in members]
+    assert set(opcodes) - NAMED == set()
+    types = [name for name in dir(xla_client.PrimitiveType) if re.fullmatch("[A-Z][A-Z0-9]*", name)]
+    assert {name.lower() for name in types if not is_type(name.lower())} == {"tuple"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
@@ -275,3 +329,18 @@ def test_the_shipped_programs_have_no_unknown_opcode(name: str) -> None:
 def test_an_instruction_that_is_not_well_formed_is_named(old: str, new: str, name: str) -> None:
     with pytest.raises(UserError, match=rf"{name} is not well-formed"):
         build(hlo.parse(ODD.replace(old, new)), "test")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("call(d), to_apply=two", "computation 'two' is given 1 operand and has no operand 1; print it again"),
+        ("while(d)", "'r' (while) is not well-formed: it has no body"),
+        ("reshape(p)", "'r' (reshape) is not well-formed: it changes the number of elements"),
+        ("transpose(d), dimensions={5,6}", "well-formed: an operand, an attribute or a dimension does not fit"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_words(call: str, message: str) -> None:
+    two = "two { x = f32[4,4] parameter(0)\n y = f32[4,4] parameter(1)\n ROOT z = f32[4,4] add(x, y) }\n\nENTRY"
+    with pytest.raises(UserError, match=re.escape(message)):
+        build(hlo.parse(ODD.replace("ENTRY", two).replace("add(d, d)", call)), "test")

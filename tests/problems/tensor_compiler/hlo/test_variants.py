@@ -93,6 +93,20 @@ ENTRY %main (x: f32[8,128], image: f32[1,9,9,4], n: s32[]) -> (f32[8,128], f32[8
 }}
 """
 
+POSITIONS = """
+FileNames
+1 "<embedded {module>"
+
+FunctionNames
+1 "main, %a"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=153 end_line=153 column=2 end_column=31}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+
+"""
 STRING = r'"(?:\\.|[^"\\])*"'
 TOKEN = re.compile(rf"{STRING}|\w+_\w+->\w+|->|<=|\.\.\.|-?%?\w[\w.+]*(?:-[\w.]+)*[=:]?|\S|\s+")
 SOME = r"^(  .*(?:add|negate|tuple|dot|while)\(.*)$"
@@ -167,6 +181,11 @@ FORMS: dict[str, Callable[[str], str]] = {
     "nested operations": lambda text: re.sub(r".*%m = .*\n", "", text).replace("%m)", "multiply(%p, %q))"),
     "inlined computations": inlined,
     "tiles": edited(r"f32\[8,128\]\{1,0\}", "f32[8,128]{1,0:T(8,128)S(1)}"),
+    "literals in a tuple": edited("literal=s32.*", "literal=( s32[2]{0} {1, 2}, ( f32[] 0.5, pred[1]{0} {1} ) )"),
+    "replication": edited(r"^(  %n = .*)$", r"\1, parameter_replication={true}"),
+    "accuracy": edited(r"^(  %e = .*)$", r"\1, result_accuracy={tolerance={rtol=0.5, atol=1.0, ulps=2}}"),
+    "origins": edited(r"^(  %(?:again|e) .*)$", r'\1, origin={{"a {(%b"}}'),
+    "source positions": lambda text: text.replace("whole\n", f"whole\n{POSITIONS}"),
     "dynamic sizes": edited(r"f32\[8,128\]", "f32[<=8,128]"),
     "threads": edited(r"\}\n\n%fused", '}, execution_thread="main"\n\n%fused'),
     "header": edited("^HloModule whole$", 'HloModule w, is_scheduled=true, frontend_attributes={a="}"}'),
