@@ -74,26 +74,31 @@ def _other(name: str, results: Path) -> StudyData:
     raise UserError(f"there is no study {name!r}: neither in {results} nor as a path to a study's folder")
 
 
-def page(study: StudyData, other: StudyData | None = None, registry: Registry | None = None) -> Page:
+def page(
+    study: StudyData, other: StudyData | None = None, registry: Registry | None = None, spaces: bool = False
+) -> Page:
     """Return the content of a study's report.
 
     Args:
       other: a study to compare with.
       registry: of the problems (default: without plugins).
+      spaces: draw spaces that are known whole even if only the results of runs are known; else always.
 
     Raises:
       UserError: the other study's problems are not the same.
     """
     compared = comparison(study, other) if other else None
+    registry = registry or Registry()
     rng = np.random.default_rng(0)
     judgement = judge(study.runs, rng)
     scores = judgement.scores
     found_tables = list(_rankings(judgement, rng))
-    optima, unknown = optimum.optima(scores, registry or Registry())
+    optima, unknown = optimum.optima(scores, registry)
     times = [] if study.only_results else [targets.savings(judgement), targets.running_times(scores)]
     tables = [*found_tables, optimum.baselines(scores), optima, *times, provenance.spending(scores)]
-    found = findings(study, registry or Registry())
+    found = findings(study, registry)
     rows = study.frame if study.only_results else compared_rows(study.frame, scores)  # runs may have ended by time
+    drawn = optimum.spaces(scores, registry) if spaces or not study.only_results else ()
     return Page(
         title=study.name,
         summary=answer.summary(study.runs),
@@ -103,7 +108,7 @@ def page(study: StudyData, other: StudyData | None = None, registry: Registry | 
         limits=[*_limits(study, judgement), *provenance.limits(study.runs), *unknown],
         compared=compared,
         tables=[each.naming(scores.ratio) for each in _filled(tables)],
-        pictures=pictures(rows, study.only_results) if judgement.problems else [],
+        pictures=[*pictures(rows, study.only_results), *drawn] if judgement.problems else [],
         provenance=_filled(_provenance(study, judgement)),
     )
 

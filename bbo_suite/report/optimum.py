@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..store.identity import PUBLISHED_IN, known_speedups
 from ..store.results import RunResult
 from ..supervised import LiveProblem
 from . import formatting, table
+from .drawings import Picture, drawing
 from .limits import Limit
 from .table import Cell, Table, marked
 
@@ -55,6 +57,8 @@ def _known(runs: list[RunResult]) -> dict[str, float]:
 
 _LARGEST, _SECONDS, _CHUNK = 200_000, 10.0, 4096
 _POINTS = 50
+_CANDIDATES, _DRAWN = 20, 9
+"""Candidates that a space must have for a picture, and pictures of spaces at most."""
 
 
 def whole_space(run: RunResult, registry: Registry) -> NDArray[np.float64] | None:
@@ -63,6 +67,32 @@ def whole_space(run: RunResult, registry: Registry) -> NDArray[np.float64] | Non
     Only for problems that declare their optimum, are small, have not changed, and drive no real compiler. A failed
     candidate gets the highest cost of those that work.
     """
+    problem = _small(run, registry)
+    costs = None if problem is None else _evaluated(problem)
+    if costs is None or not np.isfinite(costs).any():
+        return None
+    return np.where(np.isfinite(costs), costs, costs[np.isfinite(costs)].max())
+
+
+def spaces(scores: Scores, registry: Registry) -> Iterator[Picture]:
+    """Yield what each space looks like whose candidates are all known."""
+    from ..figures.space import PARAMETERS, Sample, draw
+
+    firsts = {run.problem: run for run in scores.compared if run.head.get("optimum") is not None}.values()
+    problems = [problem for run in firsts if (problem := _small(run, registry)) and len(problem.space) <= PARAMETERS]
+    for place, problem in enumerate(problems[:_DRAWN]):
+        costs = _evaluated(problem)
+        works = np.isfinite(costs) if costs is not None else np.zeros(0, bool)
+        if costs is None or works.sum() < _CANDIDATES or costs[works].min() <= 0:
+            continue
+        configs = Enumeration(problem.space, np.random.default_rng(0)).rows(0, len(costs))
+        found = Sample(configs[works], costs[works], int((~works).sum()), whole=True)
+        drawn = drawing(draw(problem, found)[0], f"space{place}.")
+        yield Picture(f"What does the space of {problem.id} look like?", (drawn,))
+
+
+def _small(run: RunResult, registry: Registry) -> Problem | None:
+    """Return the problem of a run if all of its candidates can be evaluated."""
     try:
         problem = registry.problem(str(run.head["problem"]))
         same = problem.fingerprint() == run.head["fingerprint"]
@@ -70,12 +100,10 @@ def whole_space(run: RunResult, registry: Registry) -> NDArray[np.float64] | Non
         return None
     if not same or problem.optimum is None or isinstance(problem, LiveProblem) or problem.space.cardinality > _LARGEST:
         return None
-    costs = _evaluated(problem)
-    if costs is None or not np.isfinite(costs).any():
-        return None
-    return np.where(np.isfinite(costs), costs, costs[np.isfinite(costs)].max())
+    return problem
 
 
+@lru_cache(maxsize=16)
 def _evaluated(problem: Problem) -> NDArray[np.float64] | None:
     order, started, parts = Enumeration(problem.space, np.random.default_rng(0)), time.monotonic(), []
     for start in range(0, order.length, _CHUNK):
@@ -125,8 +153,8 @@ _COLUMNS = [
 _NOTE = """Fraction of optimum: optimal cost / best cost found; 1 is the optimum. Over random: the improvement over
 random search without repeats, whose expected best is exact because every cost of the space is known. 0 is as good as
 random search, 1 is the optimum, below 0 is worse (Willemsen et al. 2024); for both, a failed candidate has the highest
-cost of those that work. At the end, and as mean over the run. A dash: the space is not enumerated, or random search has
-found the optimum by then."""
+cost of those that work. At the end, and as mean over the run. A dash: the space is not enumerated, or random search is
+within .01 % of the optimum by then."""
 
 
 def _some(names: Sequence[str]) -> str:

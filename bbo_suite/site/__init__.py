@@ -14,7 +14,7 @@ from ..report import page
 from ..report.page import html, render
 from ..runs.processes import default_jobs, in_processes
 from ..store.run_table import write_runs
-from .overview import board, boards, overview
+from .overview import board, boards, is_board, overview
 from .studies import Entry, Source, best_known, points_file, read, sources, table_of_runs
 
 __all__ = ["write"]
@@ -80,7 +80,7 @@ def _report(source: Source, out: Path, registry: Registry) -> Entry | None:
     try:
         study = read(source)
         with error_boundary(f"study {study.name}", "its report"):
-            report = page(study, registry=registry)
+            report = page(study, registry=registry, spaces=is_board(study.name))
             entry, text = Entry.of(study, report), html(report)
     except UserError as error:
         leave_out(error)

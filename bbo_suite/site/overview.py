@@ -50,7 +50,7 @@ def board(entries: Iterable[Entry]) -> Table | None:
     import pandas as pd
 
     listed = reference_list()
-    own = [run for entry in entries if entry.name.partition("-")[0] == BOARD for run in entry.runs]
+    own = [run for entry in entries if is_board(entry.name) for run in entry.runs]
     on_it = [run for run in own if run.ended and listed.task(run.problem, str(run.head["fingerprint"]))]
     rows = [
         (run.strategy, run.level.word, run.problem, run.head["budget"], run.seed, run.best(run.evaluations))
@@ -69,6 +69,13 @@ def board(entries: Iterable[Entry]) -> Table | None:
 
 BOARD = "board"
 """The folder of the published runs on the reference list, and of score files."""
+
+
+def is_board(study: str) -> bool:
+    """Return whether a study of this name is of the runs on the reference list."""
+    return study.partition("-")[0] == BOARD
+
+
 _BOARD = """Share of the best known gain over the compiler's default, the mean over runs, tasks and families, and the
 rank among all, with 95 % intervals (bootstrap over runs). Strategies that see costs only come first, those that see
 costs of parts last; among them the best after 200 evaluations is first. The command score adds a strategy."""

@@ -111,6 +111,9 @@ def _all_behind(size: int, n: int) -> NDArray[np.float64]:
     return np.append(np.exp(logs), np.zeros(n - 1))
 
 
+_NEAR = 1e-4
+
+
 def over_random(best: ArrayLike, random: ArrayLike, optimum: float) -> NDArray[np.float64]:
     """Return the improvement over random search: 0 is as good as random, 1 is the optimum, below 0 is worse.
 
@@ -118,11 +121,12 @@ def over_random(best: ArrayLike, random: ArrayLike, optimum: float) -> NDArray[n
 
     Args:
       best: `(n,)` best cost so far.
-      random: `(n,)` of `expected_best` after as many evaluations. The result is nan where it equals the optimum.
+      random: `(n,)` of `expected_best` after as many evaluations. The result is nan where it is within .01 % of the
+        optimum: a ratio to so small a difference would be any number.
     """
     base, cost = np.asarray(random, np.float64), np.asarray(best, np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(base > optimum, (base - cost) / (base - optimum), np.nan)
+        return np.where(base > optimum + _NEAR * abs(optimum), (base - cost) / (base - optimum), np.nan)
 
 
 Statistic = Callable[[Sequence[NDArray[np.float64]]], float]

@@ -10,7 +10,7 @@ from bbo_suite import UserError, figures, problem
 from bbo_suite.registry import Registry
 from bbo_suite.report import read_study
 from bbo_suite.report.findings import MOST, findings
-from bbo_suite.report.optimum import optima, whole_space
+from bbo_suite.report.optimum import optima, spaces, whole_space
 from bbo_suite.stats import expected_best, over_random
 
 
@@ -105,6 +105,13 @@ def test_every_cost_of_a_recorded_space_is_found(studies, tiles):
     costs = whole_space(scores.runs[0], Registry())
     assert len(costs) == tiles.space.cardinality
     assert costs.min() == tiles.optimum and np.isfinite(costs).all()
+
+
+def test_a_space_that_is_known_whole_is_drawn_once(studies, tiles):
+    scores = recorded(studies, tiles, [[tiles.optimum] * 3, [tiles.optimum] * 3])
+    (picture,) = spaces(scores, Registry())
+    assert TILES in picture.question
+    assert "whole space" in picture.drawings[0].caption
 
 
 def test_over_random_is_what_a_simulation_gives(studies, tiles):
