@@ -21,9 +21,11 @@ _MEMORY = 32 << 30
 _LARGEST_NAMED = 1 << 25
 """Characters of the longest text whose names are looked up: a longer one holds large constants, which are slow."""
 # Comments and aliases such as `#loc = loc(unknown)` may come before the first operation; a module line may be missing.
+# A computation in HLO may be called `module` too; its first line defines an instruction.
 _STABLEHLO = re.compile(
     r"(?:\s|//[^\n]*+|[#!][^\n]*+)*+"
-    r"(?:(?:builtin\.)?module\s*+(?:@|attributes\b|\{)|\"?\w++\.\w++(?:\"\s*+\(|\s++(?:\w++\s++)?@))"
+    r"(?:(?:builtin\.)?module\s*+(?:@|attributes\b|\{(?!\s*+(?:ROOT\s++)?%?[\w.-]++\s*+=\s*+\(?[a-z]\w*+\[))"
+    r"|\"?\w++\.\w++(?:\"\s*+\(|\s++(?:\w++\s++)?@))"
 )
 _LOCATION = re.compile(r'^(#.*)|[ ]loc\((?:#\w+|unknown|"(?:[^"\\]|\\.)*")\)', re.MULTILINE)
 _FUNCTION = re.compile(r"\s*(?:func\.func .*?@([\w.$-]+)\(|\"func\.func\"\(\).*?sym_name = \"([\w.$-]+)\")")
