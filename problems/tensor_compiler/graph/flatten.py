@@ -23,7 +23,14 @@ Value = Any
 """The value of an instruction: the number of a node, or a list of values for a tuple."""
 
 _PASSED_ON = ("add-dependency", "domain", "copy")
-
+_SHARDINGS = ('"Sharding"', '"xla.sdy.FuncResultSharding"')
+_PARTS = (
+    '"SPMDFullToShardShape"',
+    '"SPMDShardToFullShape"',
+    '"xla.sdy.GlobalToLocalShape"',
+    '"xla.sdy.LocalToGlobalShape"',
+)
+"""Custom calls that take a device's part of an array for the whole, or the whole for its part: nothing moves."""
 _EFFECTS = ("infeed", "outfeed", "recv", "rng", "rng-get-and-update-state", "send")
 _COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
 _STARTED_EFFECTS = ("all-gather", "all-reduce", "collective-permute")
@@ -117,6 +124,7 @@ class Flattener:
 
     def _instruction(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
         opcode, stage = asynchronous(instruction.opcode)
+        target = instruction.attributes.get("custom_call_target")
         if stage == "start":
             return self._start(instruction, opcode, operands, weight, depth)
         if stage:
@@ -129,15 +137,15 @@ class Flattener:
             return operands[0][int(instruction.attributes["index"])]
         if opcode == "after-all":  # data that a token waits for must be computed
             self._mark_output([node for node in leaves(operands) if self.nodes[node].shape.dtype != "token"])
-        if opcode in _PASSED_ON or instruction.attributes.get("custom_call_target") == '"Sharding"':
+        if opcode in _PASSED_ON or target in _SHARDINGS:
             return operands[0]
         if opcode == "reshape" and math.prod(self.nodes[operands[0]].shape.dims) != math.prod(instruction.shape.dims):
             raise Unfit("it changes the number of elements")
         if opcode == "bitcast":
             return self._bitcast(instruction, operands, weight)
-        if opcode == "opt-barrier":  # its users read what was written before it; they are not fused with its operands
-            self._mark_output(operands[0])
-            return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands[0]), weight)
+        if opcode == "opt-barrier" or target in _PARTS:  # users read what was written before, and are not fused with it
+            self._mark_output(operands)
+            return self._sources(instruction.name, "get-tuple-element", instruction.shape, leaves(operands), weight)
         if (called := inlined(instruction)) is not None:
             return self._walk(self.module.computations[called], dict(enumerate(operands)), weight, depth + 1)
         if opcode == "while":
@@ -183,8 +191,9 @@ class Flattener:
         """Return whether XLA keeps a collective that nothing uses: other devices, or other programs, wait for it."""
         if collective.opcode not in _COLLECTIVES:
             return collective.opcode == "collective-broadcast"
-        across = "channel_id" in collective.attributes and not self.module.partitioned
-        return across or collective.attributes.get("constrain_layout") == "true"
+        texts = collective.attributes
+        across = "channel_id" in texts and not self.module.partitioned and "use_global_device_ids" not in texts
+        return across or texts.get("constrain_layout") == "true"
 
     def _value(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
         inputs = [node for operand in operands for node in leaves(operand)]

@@ -111,6 +111,8 @@ def test_a_collective_that_xla_may_remove_is_left_out_if_nothing_uses_it() -> No
     assert "all-reduce" not in graph(*unused).opcodes
     unused[0] += ", channel_id=1"  # all partitions run this program, and so none waits
     assert "all-reduce" not in graph(*unused, header=", num_partitions=2").opcodes
+    unused[0] += ", use_global_device_ids=true"
+    assert "all-reduce" not in graph(*unused).opcodes
 
 
 @pytest.mark.parametrize(
@@ -137,6 +139,21 @@ def test_memory_that_is_only_allocated_costs_nothing() -> None:
         for buffer in ("parameter(2)", 'custom-call(), custom_call_target="AllocateBuffer"')
     ]
     assert seconds(made[0]) == seconds(made[1])
+
+
+@pytest.mark.parametrize(
+    "names", [("SPMDFullToShard", "SPMDShardToFull"), ("xla.sdy.GlobalToLocal", "xla.sdy.LocalToGlobal")]
+)
+def test_the_part_of_an_array_on_one_device_is_where_the_array_is(names: tuple[str, str]) -> None:
+    target = 'custom_call_target="{}Shape", custom_call_has_side_effect=true, sharding={{manual}}'.format
+    part, whole = map(target, names)
+    alone = graph("ROOT r = S negate(a)")
+    mapped = ["p = H custom-call(a), " + part, "n = H negate(p)", "ROOT r = S custom-call(n), " + whole]
+    made = graph(*mapped)
+    assert [opcode for opcode in made.opcodes if opcode != "get-tuple-element"] == ["parameter", "negate"]
+    assert 0 < seconds(made) < seconds(alone)
+    pair = ["p = (H, H) custom-call(a, e), " + part, "q = H get-tuple-element(p), index=1", "ROOT r = H negate(q)"]
+    assert "exponential" in graph(*pair).opcodes
 
 
 def test_what_is_received_or_drawn_is_kept_and_a_loop_repeats_its_effects() -> None:
