@@ -1,4 +1,4 @@
-"""Prints optimum / best after some evaluations, the mean over spaces, and over each: `optimum.py triton-runs.csv`."""
+"""Prints optimum / best after some evaluations, the mean over spaces, and over each: `optimum.py triton-runs.csv.gz`."""
 
 import sys
 from pathlib import Path

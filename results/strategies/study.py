@@ -45,7 +45,7 @@ def simulated() -> pd.DataFrame:
 
 def real() -> pd.DataFrame:
     """Return the runs of the real half (see `with_gains`)."""
-    return with_gains(read_runs(HERE / "real-runs.csv"))
+    return with_gains(read_runs(HERE / "real-runs.csv.gz"))
 
 
 def with_gains(runs: pd.DataFrame) -> pd.DataFrame:

@@ -58,7 +58,7 @@ def draw(table: pd.DataFrame) -> None:
 
 
 if __name__ == "__main__":
-    runs = read_runs(next(HERE.glob("end_to_end-runs.csv*")))
+    runs = read_runs(HERE / "end_to_end-runs.csv.gz")
     table = runs.pivot_table(index="problem", columns="strategy", values="speedup")
     table = table.dropna()
     table[BETTER] = table.max(axis=1)
