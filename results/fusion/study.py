@@ -75,7 +75,9 @@ if __name__ == "__main__":
     print(wide.round(4).to_string())
     print(np.exp(np.log(wide["mean"]).mean()).round(4).to_string())
     draw(shown)
-    wide = read_runs(HERE / "all-runs.csv.gz").pivot_table(index="problem", columns="strategy", values="speedup").dropna()
+    wide = (
+        read_runs(HERE / "all-runs.csv.gz").pivot_table(index="problem", columns="strategy", values="speedup").dropna()
+    )
     print(over_all(wide).round(4).to_string())
     for first, second in itertools.combinations(wide.columns, 2):
         ahead, behind = ((wide[first] - wide[second]) * sign > 1e-9 for sign in (1, -1))

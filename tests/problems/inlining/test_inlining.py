@@ -202,7 +202,10 @@ def test_equal_calls_at_which_different_things_stand_are_another_function(tmp_pa
     assert keys[0] == keys[1] != keys[2]
 
 
-@pytest.mark.parametrize(("program", "share"), [("json", 0.96), ("levenshtein", 1.0), ("lexer", 1.0)])
+@pytest.mark.parametrize(
+    ("program", "share"),
+    [("levenshtein", 1.0), *(pytest.param(*each, marks=pytest.mark.slow) for each in (("json", 0.96), ("lexer", 1.0)))],
+)
 def test_parts_are_nearly_exact(program, share):
     made = bbo_suite.problem(f"inlining/{program}")
     rng = np.random.default_rng(0)

@@ -6,13 +6,9 @@ import pytest
 import bbo_suite
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "evaluations", "bytes"),
-    [
-        pytest.param("parser", 20, 1167, marks=pytest.mark.slow),
-        ("queue", 60, 826),
-        pytest.param("lexer", 100, 720, marks=pytest.mark.slow),
-    ],
+    ("program", "evaluations", "bytes"), [("parser", 20, 1167), ("queue", 60, 826), ("lexer", 100, 720)]
 )
 def test_graybox_finds_what_annealing_needs_hundreds_for(program, evaluations, bytes):
     problem = bbo_suite.problem(f"inlining/{program}")
@@ -20,6 +16,7 @@ def test_graybox_finds_what_annealing_needs_hundreds_for(program, evaluations, b
     assert min(batch.values.min() for batch in batches) <= bytes
 
 
+@pytest.mark.slow
 def test_graybox_measures_no_program_twice():
     problem = bbo_suite.problem("inlining/lexer")
     rows = np.concatenate([batch.configs for batch in bbo_suite.search("graybox", problem, 60, seed=0)])
