@@ -1,4 +1,4 @@
-"""Prints optimum / best after some evaluations, the mean over spaces, and over each: `optimum.py triton-runs.csv.gz`."""
+"""Prints optimum / best after some evaluations, the mean over spaces, and over each: `optimum.py TABLE`."""
 
 import sys
 from pathlib import Path
