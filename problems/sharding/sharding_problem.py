@@ -16,7 +16,7 @@ from bbo_suite.core.variants import split_variant
 
 from .graph import IMPOSSIBLE, ShardingGraph
 from .known import REFERENCES, SOURCE, Optimum, Reference, optima
-from .program import Mesh
+from .mesh import Mesh
 
 if TYPE_CHECKING:
     from bbo_suite.parts.table import PairDecomposition

@@ -231,6 +231,7 @@ CALL = """
 import sys, types, bbo_suite
 if sys.argv[1] == "notebook":
     sys.modules["ipykernel"] = types.ModuleType("ipykernel")
+    sys.modules["ipywidgets"] = None  # with it, lines are drawn by the notebook, which is none here
 print(bbo_suite.__version__)
 bbo_suite.run("random", "recorded/llvm-tree", budget=5, jobs=1, results=sys.argv[2], quiet=eval(sys.argv[3]))
 """

@@ -10,7 +10,8 @@ import pytest
 from bbo_problems.sharding.known import optima
 from bbo_problems.sharding.make_optima import MESHES, solved
 from bbo_problems.sharding.make_optima import row as stored_row
-from bbo_problems.sharding.program import BYTES_PER_NANOSECOND, LATENCY, Mesh, loops, strategies
+from bbo_problems.sharding.mesh import BYTES_PER_NANOSECOND, LATENCY, Mesh
+from bbo_problems.sharding.program import loops, strategies
 from bbo_problems.sharding.sharding_problem import ShardingProblem
 from bbo_problems.tensor_compiler.graph.build import in_order
 from bbo_problems.tensor_compiler.graph.flatten import Flattener
