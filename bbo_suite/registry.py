@@ -75,8 +75,8 @@ class Registry:
         known = self.strategies()
         owner, _, variant = (name, "", "") if name in known else name.partition(":")
         if owner not in known:
-            several = re.split(r"[,\s]+", name)
-            hint = did_you_mean(owner, known) if len(several) == 1 else _one_by_one(several, "strategy")
+            several = name.replace(",", " ").split()
+            hint = _one_by_one(several, "strategy") if len(several) > 1 else did_you_mean(owner, known)
             raise UserError(f"there is no strategy {name!r}.{hint}{_PLUGIN}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
@@ -164,9 +164,9 @@ def _instance(family: type[Problem], name: str, instance: str) -> Problem:
     marks = family.variant_marks
     base = re.split(f"[{re.escape(marks)}]", instance)[0] if marks else instance
     if base not in family.instances:
-        several = re.split(r"[,\s]+", f"{name}/{instance}")
+        several = f"{name}/{instance}".replace(",", " ").split()
         known = [f"{name}/{known}" for known in family.instances]
-        hint = did_you_mean(several[0], known) if len(several) == 1 else _one_by_one(several, "problem")
+        hint = _one_by_one(several, "problem") if len(several) > 1 else did_you_mean(f"{name}/{instance}", known)
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
     if why := unfit_name(instance):
         raise UserError(f"the name of problem {f'{name}/{instance}'!r} {why}; rename the instance")

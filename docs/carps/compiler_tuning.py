@@ -22,12 +22,11 @@ class CompilerTuning(ObjectiveFunction):
 
     Args:
       problem: its id, as `python -m bbo_suite list` prints them, such as `fusion/resnet50` or `llvm:file.ll`.
-      worst: the cost of a candidate that fails, since not every optimizer takes an infinite one.
     """
 
-    def __init__(self, problem: str, worst: float = 10, loggers: list[Any] | None = None) -> None:
+    def __init__(self, problem: str, loggers: list[Any] | None = None) -> None:
         super().__init__(loggers)
-        self._benchmark, self._worst, self._space = _benchmark(problem), worst, configspace(problem)
+        self._benchmark, self._worst, self._space = _benchmark(problem), 1.0, configspace(problem)
 
     @property
     def configspace(self) -> ConfigurationSpace:
@@ -39,8 +38,9 @@ class CompilerTuning(ObjectiveFunction):
         chosen = dict(trial_info.config)
         cost = self._benchmark.cost({name: _place(self._space[name], value) for name, value in chosen.items()})
         failed = not math.isfinite(cost)
+        self._worst = self._worst if failed else max(self._worst, cost)
         return TrialValue(
-            cost=self._worst if failed else cost,
+            cost=2 * self._worst if failed else cost,  # not every optimizer takes an infinite cost
             time=time.time() - started,
             status=StatusType.CRASHED if failed else StatusType.SUCCESS,
             starttime=started,

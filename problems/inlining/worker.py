@@ -199,7 +199,7 @@ class Decisions:
         for line, caller, cost, threshold in remarks:
             name = module.functions[module.sites[int(line) - 1].caller].name
             if name == caller or name not in left:  # of a function that vanishes, its copies tell
-                is_last = cost.lstrip("-").isdigit() and int(threshold) <= int(cost) + _LAST_CALL < _LAST_CALL // 2
+                is_last = bool(threshold) and int(threshold) <= int(cost) + _LAST_CALL < _LAST_CALL // 2
                 found[int(line) - 1] = found[int(line) - 1] or (2 if is_last else 1)
         return found
 

@@ -124,9 +124,9 @@ class Benchmark:
     """A problem for a library that searches it itself: named parameters, and costs over the cost of the default.
 
     Attributes:
-      parameters: the values of each free parameter, by its name; only their number where `ordered` has the name, since
-        these go by place: the values of a scale, and the sort keys of a permutation.
-      ordered: names of parameters whose places have an order.
+      parameters: the values of each free parameter, by its name.
+      ordered: names of the parameters that a library knows by the places of their values, since these have an order:
+        scales, and the sort keys of a permutation.
       default: the place of the compiler's own choice, by name; it costs 1.
     """
 
