@@ -24,6 +24,7 @@ def test_graybox_measures_no_program_twice():
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.slow
 def test_runs_store_nearly_exact_parts_and_resume(tmp_path):
     plan = {"budget": 12, "study": "nearly", "results": tmp_path}
     first = bbo_suite.run("graybox", "inlining/queue", **plan)
