@@ -18,7 +18,7 @@ import typer
 from ..core.quantities import cost, effect
 from ..errors import UserError
 from ..files.names import plain
-from ..recommend import AUTO, with_choice
+from ..recommend import AUTO, with_choices
 from .app import INTERRUPTED, AsJson, Plugins, Quiet, Results, app, count_option, json_line, seconds_option
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _search(
     from .progress import display
 
     problem = f"{FAMILY}:{results / name / _FILE}"
-    chosen = chosen_options(registry, with_choice((strategy,), (problem,), budget, registry), {})
+    chosen = chosen_options(registry, with_choices((strategy,), (problem,), budget, registry)[problem], {})
     plan = StudyPlan(name, results, registry, (problem,), chosen, 1, seed, budget, _BATCH, True, 1, max_seconds)
     outcome = run_study(plan, 1, display(quiet))
     if outcome.errors:

@@ -1,6 +1,6 @@
 """Reads files of measurements. The format is recognised by the content, not by the name, and nothing is executed.
 
-Here are also the two formats that are no JSON: Parquet as `record` writes it, and TpuGraphs' npz (Phothilimthana et al.
+Here are also the two formats that are no text: Parquet as `record` writes it, and TpuGraphs' npz (Phothilimthana et al.
 2023) with tile sizes of one kernel, or layouts of one program, on a TPU.
 """
 
@@ -24,6 +24,7 @@ from bbo_suite.files.reading import largest_unpacked, parse_json, read_bounded
 from bbo_suite.recording.files import COLUMNS, KEY, cells_of, reading
 
 from ..reading import explained
+from .catbench import is_catbench, read_catbench
 from .fields import get, texts
 from .json_formats import complete_rows, read_kernel_tuner, read_ktt, read_t4
 from .table import Codes, Outcomes, Recording, recording, with_default, with_fallback_default
@@ -31,7 +32,7 @@ from .table import Codes, Outcomes, Recording, recording, with_default, with_fal
 LARGEST = 1 << 30
 """Largest text in bytes after unpacking; about 4 million configurations."""
 _LARGEST_ARRAYS = 1 << 32
-FORMATS = "a Kernel Tuner cache, T4, KTT output, TpuGraphs npz, or Parquet written by `record`"
+FORMATS = "a Kernel Tuner cache, T4, KTT output, a CATBench table, TpuGraphs npz, or Parquet written by `record`"
 
 
 def read(path: Path) -> Recording:
@@ -51,7 +52,8 @@ def _recording(data: bytes) -> Recording:
         return read_tpu_graphs(_arrays(data))
     if not data.strip():
         raise ValueError(f"it is empty; it must be {FORMATS}")
-    return _from_json(getincrementaldecoder("utf-8-sig")().decode(data))  # half a character at the end is dropped
+    text = getincrementaldecoder("utf-8-sig")().decode(data)  # half a character at the end is dropped
+    return read_catbench(text) if is_catbench(text) else _from_json(text)
 
 
 def _from_json(text: str) -> Recording:

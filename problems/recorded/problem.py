@@ -26,10 +26,11 @@ _FORMAT = 1
 class RecordedProblem(Problem):
     """Configurations that were measured before: `recorded/NAME`, or `recorded:FILE` for your own file.
 
-    A file is a Kernel Tuner cache, T4, KTT output, an npz of TpuGraphs, or written by `record`; plain or gzipped. A
-    parameter has the values that occur in the file, ordered if they are numbers. A configuration that was not measured
-    is forbidden, and one that failed then fails again. The optimum is the lowest cost. The default is the one that the
-    file names, otherwise the configuration of median cost. What compiling tells is known if the file has it.
+    A file is a Kernel Tuner cache, T4, KTT output, a CATBench table, an npz of TpuGraphs, or written by `record`;
+    plain or gzipped. A parameter has the values that occur in the file, ordered if they are numbers. A configuration
+    that was not measured is forbidden, and one that failed then fails again. The optimum is the lowest cost. The
+    default is the one that the file names, otherwise the configuration of median cost. What compiling tells is known
+    if the file has it.
     """
 
     variant_marks: ClassVar[str] = ""
