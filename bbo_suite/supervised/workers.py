@@ -70,6 +70,15 @@ class Service:
         return self.name or self.target
 
 
+GPU_ADDRESSES = 1 << 46
+"""Bytes of address space for CUDA, which reserves as much as the GPUs and the machine have together."""
+
+
+def addresses(memory: int) -> int:
+    """Return the address space of a child whose program may use a GPU: `memory` where there is none."""
+    return GPU_ADDRESSES if Path("/dev/nvidiactl").exists() else memory
+
+
 @dataclass
 class Child:
     """One process, its supervisor, and its temporary folder.
