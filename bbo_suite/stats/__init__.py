@@ -16,6 +16,7 @@ from .estimates import (
     over_random,
     probability_of_improvement,
     quartiles,
+    random_needs,
     resampled_interval,
     runtime_ecdf,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "performance_profile",
     "probability_of_improvement",
     "quartiles",
+    "random_needs",
     "rank_sum_p",
     "rank_sum_p_values",
     "ranking",

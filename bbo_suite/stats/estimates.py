@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -100,6 +101,17 @@ def expected_best(costs: ArrayLike, budgets: ArrayLike) -> NDArray[np.float64]:
     rising = np.sort(np.asarray(costs, np.float64))
     steps = np.append(rising[0], np.diff(rising))
     return np.array([steps @ _all_behind(len(rising), min(int(n), len(rising))) for n in np.asarray(budgets)])
+
+
+def random_needs(costs: ArrayLike, share: float) -> int:
+    """Return how many random candidates are expected to close a share of the gap between the median and the best cost.
+
+    Args:
+      costs: `(N,)` costs of the whole space, finite.
+    """
+    known = np.asarray(costs, np.float64)
+    target = np.median(known) - share * (np.median(known) - known.min())
+    return 1 + bisect_left(range(1, len(known)), True, key=lambda n: expected_best(known, [n])[0] <= target)
 
 
 def _all_behind(size: int, n: int) -> NDArray[np.float64]:
