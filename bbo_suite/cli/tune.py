@@ -65,7 +65,7 @@ def tune(
     space: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="What to try: gcc, gcc-wide, clang, xla-cpu, or a TOML file with a table space."
+            metavar="NAME", help="To try: gcc, gcc-wide, clang, xla-cpu, xla-gpu, or a TOML file with a table space."
         ),
     ] = None,
     wall: Annotated[bool, typer.Option("--wall", help="Measure wall time, not processor time.")] = False,

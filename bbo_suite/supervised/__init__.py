@@ -2,10 +2,11 @@
 
 from .cache import COMPILE, PAIRS, PARTS, Cache, PartRow, name_key, packed_by_name
 from .problem import RUN, LiveProblem
-from .workers import Answer, Service, Workers
+from .workers import GPU_ADDRESSES, Answer, Service, Workers, addresses
 
 __all__ = [
     "COMPILE",
+    "GPU_ADDRESSES",
     "PAIRS",
     "PARTS",
     "RUN",
@@ -15,6 +16,7 @@ __all__ = [
     "PartRow",
     "Service",
     "Workers",
+    "addresses",
     "name_key",
     "packed_by_name",
 ]

@@ -220,7 +220,8 @@ def read_parquet(data: bytes) -> Recording:
         }
     metadata = parse_json(stored)
     unit, default = get(metadata, "unit", str, "its metadata"), get(metadata, "default", dict, "its metadata")
-    names = [name for name in names if name not in COLUMNS]
+    told = _told(metadata, content)
+    names = [name for name in names if name not in COLUMNS and name not in told]
     mixed = set(texts(metadata.get("as_text"), "'as_text' of its metadata"))
     columns = [[parse_json(str(cell)) for cell in content[name]] if name in mixed else content[name] for name in names]
     costs, words, reasons = (content[name] for name in COLUMNS)
@@ -230,7 +231,16 @@ def read_parquet(data: bytes) -> Recording:
         raise ValueError("one of its rows has an unknown status, or status ok without a cost")
     facts = {"format": "Parquet", "recorded problem": str(metadata.get("problem"))}
     measured = Outcomes(values, status, [reason or "" for reason in reasons])
-    return recording(names, columns, measured, unit, default, facts)
+    return recording(names, columns, measured, unit, default, facts, told)
+
+
+def _told(metadata: dict[str, Any], content: Mapping[str, list[Any]]) -> dict[str, list[float]]:
+    """Return what compiling told, by name."""
+    told = texts(metadata.get("statistics", []), "'statistics' of its metadata")
+    for name in told:
+        if name in COLUMNS or not all(isinstance(cell, (int, float)) for cell in content.get(name, [""])):
+            raise ValueError(f"it has no column of numbers {name!r}, which 'statistics' of its metadata names")
+    return {name: content[name] for name in told}
 
 
 def _columns(file: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a library that may be missing

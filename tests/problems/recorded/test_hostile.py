@@ -56,6 +56,8 @@ CASES = {
     "a default that was not measured": (
         *("t4", ["metadata", "default"], {"block": 16, "unroll": 0, "mode": "b"}, "not among its configurations"),
     ),
+    "statistics that are a text": ("t4", ["metadata", "statistics"], "size", "'metadata' is not a list of names"),
+    "the objective as a statistic": ("t4", ["metadata", "statistics"], ["time"], "which compiling cannot tell"),
     "an unknown status": ("ktt", ["Results", 0, "Status"], "Odd", "'Status' of result 0 is 'Odd'"),
 }
 
