@@ -16,7 +16,7 @@ from ..errors import UserError, error_boundary
 from ..store.frames import printable
 from ..verify.minimal import gain_text
 from . import style
-from .canvas import MARGIN, Canvas
+from .program import MARGIN, Canvas
 
 if TYPE_CHECKING:
     import pandas as pd

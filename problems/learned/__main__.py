@@ -90,8 +90,7 @@ def train(
 ) -> None:
     """Train the three models of kernels on a data set."""
     from .dataset import load
-    from .model import save
-    from .network import REDUCTIONS
+    from .model import REDUCTIONS, save
     from .training import fit
 
     if reduction not in REDUCTIONS:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Space
 
 from ..adaptive_moves import MutationRate
-from .interactions import Neighbourhood
-from .moves import MoveList, Pairs
+from .moves import MoveList, Neighbourhood, Pairs
 
 Costs = NDArray[np.float64]
 Asking = Generator[NDArray, Costs, None]

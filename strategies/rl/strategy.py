@@ -19,8 +19,8 @@ from ..annealing import Annealing, AnnealingOptions
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
 
-    from .agent import Agent
     from .policy import Names, Policy
+    from .ppo import Agent
 
 
 _PATIENCE = 0.25  # group tests end after failures in a row for this share of the budget
@@ -132,8 +132,7 @@ def _agent(task: Task, budget: int, rng: Generator, options: ReinforcementOption
     moves = Moves(task.space)
     if not len(moves.movable):
         return None
-    from .agent import Agent
-    from .ppo import Learner, Settings
+    from .ppo import Agent, Learner, Settings
 
     policy, names = policy_of(task, options, rng)
     learner = Learner(policy, Settings(options.clip, options.entropy), options.rate)

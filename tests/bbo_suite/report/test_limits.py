@@ -8,7 +8,7 @@ import pytest
 from bbo_suite import load
 from bbo_suite.figures.captions import noisy_costs
 from bbo_suite.report.limits import enough_repeats
-from bbo_suite.report.loss import loss_table, losses
+from bbo_suite.report.rankings import loss_table, losses
 from bbo_suite.scores import final_values
 from bbo_suite.site.studies import best_known, cost, points
 from bbo_suite.store.folders import REMEASURED

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bbo_problems.scratchpad.network.compile import Compiler, default_of
-from bbo_problems.scratchpad.network.decode import decode
-from bbo_problems.scratchpad.network.evaluation import evaluate, group_bytes
+from bbo_problems.scratchpad.network.decode import decode, evaluate, group_bytes
 from bbo_problems.scratchpad.network.memory import needed, whole
 from bbo_problems.scratchpad.network.model import DEFAULTS, NetworkModel
 from bbo_problems.scratchpad.network.networks import INSTANCES, Network, Role
