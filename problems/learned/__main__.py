@@ -38,8 +38,7 @@ def data(
 ) -> None:
     """Write a data set of kernels with random layouts, fusions, tiles and flags."""
     from ..tensor_compiler.hardware.machine import MACHINES
-    from .dataset import save
-    from .generate import HELD_OUT, TRAINING, generate
+    from .dataset import HELD_OUT, TRAINING, generate, save
 
     if machine not in MACHINES:
         raise UserError(f"there is no machine {machine!r}; choose one of {', '.join(MACHINES)}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Space
 
-from ..adaptive_moves import MutationRate
+from ..changes import MutationRate
 from .moves import MoveList, Neighbourhood, Pairs
 
 Costs = NDArray[np.float64]

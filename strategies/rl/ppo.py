@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Task
 from bbo_suite.nets import clipped_objective, jit, padded
 
-from ..adaptive_moves import AdaptiveMutation
 from ..annealing import Neighbours
+from ..changes import AdaptiveMutation
 from .policy import GraphInputs, Names, Numbers, Policy, graph_inputs, observed
 from .proposals import GroupTests, ParameterValues, Proposals, VisitedSet, draw, log_softmax, proposals_of
 

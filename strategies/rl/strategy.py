@@ -13,8 +13,8 @@ from numpy.random import Generator
 from bbo_suite import Level, Moves, Task, UserError, option
 from bbo_suite.core.versions import PinnedFile, content
 
-from ..adaptive_moves import AdaptiveMutation
 from ..annealing import Annealing, AnnealingOptions
+from ..changes import AdaptiveMutation
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress

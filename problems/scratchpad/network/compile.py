@@ -21,8 +21,7 @@ from .groups import NORMAL, SLICE
 from .memory import buffer, measure, slice_size, traffic, waiting
 from .model import DEFAULTS
 from .networks import INSTANCES, NETWORKS, split
-from .space import DIMS, OPERANDS
-from .state import STATE, Machine
+from .space import DIMS, OPERANDS, STATE, Machine
 
 compiled = compiled_for(__file__)
 

@@ -29,8 +29,7 @@ from .groups import (
     tile,
 )
 from .memory import buffer, lay, measure, needed, traffic, waiting, whole
-from .space import AXES, DIMS
-from .state import STATE
+from .space import AXES, DIMS, STATE
 
 compiled = compiled_for(__file__)
 

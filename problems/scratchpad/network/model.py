@@ -15,7 +15,7 @@ from ..model import Groups, Model, interactions
 from .decode import FEATURES, decode, evaluate, write_groups
 from .groups import NORMAL
 from .networks import NETWORKS, Role, split
-from .state import GRANULE, Machine
+from .space import GRANULE, Machine
 
 _WHAT = ("tile", "order", "level", "eliminate", "link", "stream", "blocks", "resident", "storage")
 _BANKS = "across the banks"

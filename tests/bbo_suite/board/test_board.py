@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from bbo_suite.board import score_file
-from bbo_suite.board.reference import ReferenceList, Task, reference_list
-from bbo_suite.board.standing import published, standings
+from bbo_suite.board.reference import ReferenceList, Task, published, reference_list, standings
 from bbo_suite.errors import UserError
 from bbo_suite.files.log import checksummed
 from bbo_suite.registry import Registry

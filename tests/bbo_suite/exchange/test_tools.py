@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 import bbo_suite
 from bbo_suite import Space, Status, UserError, load
-from bbo_suite.exchange.formats import export
+from bbo_suite.exchange.formats import export, unpacked
 from bbo_suite.exchange.importing import FILLED
-from bbo_suite.exchange.stored_study import unpacked
 from bbo_suite.files.reading import read_json
 from bbo_suite.registry import Registry
 from bbo_suite.store.rows import TEXTS, Row, read_rows

@@ -10,7 +10,7 @@ from bbo_problems.scratchpad.network.decode import decode, evaluate, group_bytes
 from bbo_problems.scratchpad.network.memory import needed, whole
 from bbo_problems.scratchpad.network.model import DEFAULTS, NetworkModel
 from bbo_problems.scratchpad.network.networks import INSTANCES, Network, Role
-from bbo_problems.scratchpad.network.state import GRANULE, Machine
+from bbo_problems.scratchpad.network.space import GRANULE, Machine
 from bbo_problems.scratchpad.problem import ScratchpadProblem
 
 pytestmark = pytest.mark.slow  # half a minute of compiling

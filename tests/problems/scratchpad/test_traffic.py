@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from bbo_problems.scratchpad.network.memory import traffic, waiting
 from bbo_problems.scratchpad.network.networks import Network, Role
-from bbo_problems.scratchpad.network.space import AXES, DIMS, arrays, columns
-from bbo_problems.scratchpad.network.state import State, new_plan
+from bbo_problems.scratchpad.network.space import AXES, DIMS, State, arrays, columns, new_plan
 from bbo_suite.compiled import handle
 
 pytestmark = pytest.mark.slow  # compiles long

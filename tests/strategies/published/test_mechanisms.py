@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import bbo_suite
+from bbo_strategies.changes import SingleChanges
 from bbo_strategies.graphs import differing, pairs
 from bbo_strategies.published import PRESETS
 from bbo_strategies.published.lfbo import GoodForest, excess
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
-from bbo_strategies.single_changes import SingleChanges
 from bbo_suite import Compiler, Moves, Space, Structure, UserError, choice, product, scale
 from bbo_suite.conformance.toy_tasks import chain, counted, described, spaces, uneven
 from bbo_suite.registry import Registry
