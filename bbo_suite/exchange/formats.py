@@ -1,4 +1,7 @@
-"""The interface of a file format, the known formats, and `export`: a stored study in the format of another tool."""
+"""The interface of a file format, the known formats, and `export`: a stored study in the format of another tool.
+
+What exporters read are the runs of a study, of which only one run's rows are in memory at a time.
+"""
 
 from __future__ import annotations
 

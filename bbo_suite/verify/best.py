@@ -1,4 +1,7 @@
-"""The best configuration of a study for each problem: who found it, its cost measured again, and how to use it."""
+"""The best configuration of a study for each problem: who found it, its cost measured again, and how to use it.
+
+And the few changes of it that matter: the others return to the default as long as the cost does not rise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Data sets of kernels: their settings with run times, how these are drawn, and files of them."""
+"""Data sets of kernels: their settings with run times, how these are drawn, and files of them.
+
+Those from programs of the catalogue have kernels of random layouts and fusions, with random tiles and flags.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Search where parts are nearly exact: single changes that touch different parts are tested in one candidate.
 
-Parts that were measured are remembered, and others are estimated (`place_memory`).
+Parts that were measured are remembered, and others are estimated by a linear model of features, and for each place by
+another one of what this leaves unexplained, by the parameters that differ from those of the best candidate.
 """
 
 from __future__ import annotations

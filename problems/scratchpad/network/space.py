@@ -1,6 +1,7 @@
 """A network as arrays for compiled code, and the space of its plans with the column of each decision.
 
-Axes are padded to `AXES`, dimensions to `DIMS`, operands to `OPERANDS`.
+Axes are padded to `AXES`, dimensions to `DIMS`, operands to `OPERANDS`. Compiled code works on one handle: passing
+fifty arrays takes longer than the work of most functions.
 """
 
 from __future__ import annotations

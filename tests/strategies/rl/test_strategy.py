@@ -13,9 +13,19 @@ import numpy as np
 import pytest
 
 from bbo_strategies.rl import ReinforcementLearning, ReinforcementOptions
-from bbo_strategies.rl.imitation import Demonstration, demonstrate, imitate, regret
+from bbo_strategies.rl.learning import (
+    Demonstration,
+    Rewards,
+    RolloutBuffer,
+    Settings,
+    decide,
+    demonstrate,
+    imitate,
+    objective,
+    regret,
+    scores,
+)
 from bbo_strategies.rl.policy import BOUND, PRETRAINED_BOUND, STATE, Names, graph_inputs, random_policy
-from bbo_strategies.rl.ppo import Rewards, RolloutBuffer, Settings, decide, objective, scores
 from bbo_strategies.rl.proposals import ParameterValues, draw, log_softmax, proposals_of
 from bbo_suite import Graph, Space, Structure, Task, UserError, product, sequence
 from bbo_suite.core.versions import PinnedFile
