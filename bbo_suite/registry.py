@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from importlib import metadata
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from .errors import UserError, did_you_mean, error_boundary, one_line, unfit_nam
 from .plugins import Objects, ProblemRecipe, check_instances, classes_of, file_of, id_of_class
 from .store.identity import CODE, UNVERSIONED
 
+entry_points = functools.cache(metadata.entry_points)  # reads a file of each installed package
 _FEW = 5
 """The most instances that an error message lists."""
 
