@@ -21,9 +21,14 @@ from .errors import UserError, did_you_mean, error_boundary, one_line, unfit_nam
 from .plugins import Objects, ProblemRecipe, check_instances, classes_of, file_of, id_of_class
 from .store.identity import CODE, UNVERSIONED
 
-entry_points = functools.cache(metadata.entry_points)  # reads a file of each installed package
 _FEW = 5
 """The most instances that an error message lists."""
+
+
+@functools.cache  # a file of each installed package is read
+def entry_points(group: str) -> metadata.EntryPoints:
+    """Return the entry points of a group."""
+    return metadata.entry_points(group=group)
 
 
 @dataclass(frozen=True)
