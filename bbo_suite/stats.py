@@ -7,6 +7,7 @@ differences between strategies, and strategies ranked over many tasks.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -108,6 +109,17 @@ def expected_best(costs: ArrayLike, budgets: ArrayLike) -> NDArray[np.float64]:
     rising = np.sort(np.asarray(costs, np.float64))
     steps = np.append(rising[0], np.diff(rising))
     return np.array([steps @ _all_behind(len(rising), min(int(n), len(rising))) for n in np.asarray(budgets)])
+
+
+def random_needs(costs: ArrayLike, share: float) -> int:
+    """Return how many random candidates are expected to close a share of the gap between the median and the best cost.
+
+    Args:
+      costs: `(N,)` costs of the whole space, finite.
+    """
+    known = np.asarray(costs, np.float64)
+    target = np.median(known) - share * (np.median(known) - known.min())
+    return 1 + bisect_left(range(1, len(known)), True, key=lambda n: expected_best(known, [n])[0] <= target)
 
 
 def _all_behind(size: int, n: int) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import pytest
 from bbo_suite import load
 from bbo_suite.core.level import Level
 from bbo_suite.figures.captions import noisy_costs
-from bbo_suite.report.answer import sentences
+from bbo_suite.report.answer import headlines, sentences
 from bbo_suite.report.judgement import BLACK_BOX, COMPILES, STRUCTURED, USES_PARTS
 from bbo_suite.report.limits import enough_repeats
 from bbo_suite.report.rankings import loss_table, losses, overviews, pairwise, winners
@@ -349,6 +349,21 @@ def test_strategies_that_use_structure_are_judged_apart(studies):
     assert found[STRUCTURED].clear and board.pair("seeing", "blind").gap == pytest.approx(0.6279, abs=5e-5)
     assert not board.testable and board.smallest_p == pytest.approx(3 * 2 / 70)  # three pairs, 8 choose 4
     assert "seeing *" in studies.html() and "too little data for a test" in answer(studies)
+
+
+def test_nothing_is_compared_where_each_problem_has_a_strategy_of_its_own(studies):
+    studies.add(studies.finals("p/a", x=[4, 4])).add(studies.finals("p/b", y=[2, 2]))
+    (found,) = headlines(studies.judgement())
+    assert (
+        found
+        == answer(studies)
+        == (
+            "One strategy ran on each problem, so none are compared: geometric mean speedup 2.8284 over 2 problems, by "
+            "x on p/a (2.0000) and y on p/b (4.0000)."
+        )
+    )
+    studies.add(studies.finals("p/b", z=[3, 3]))
+    assert "none are compared" not in answer(studies)
 
 
 def test_ties_everywhere(studies):

@@ -31,6 +31,7 @@ from bbo_suite.stats import (
     performance_profile,
     probability_of_improvement,
     quartiles,
+    random_needs,
     rank_sum_p,
     rank_sum_p_values,
     ranking,
@@ -154,6 +155,14 @@ def test_expected_best_against_all_draws(costs):
     budgets = np.arange(1, len(costs) + 1)
     every = [np.mean([min(drawn) for drawn in combinations(costs, n)]) for n in budgets]
     assert expected_best(costs, budgets) == pytest.approx(every)
+
+
+def test_random_search_needs_what_closes_the_gap():
+    """Of 1, 2, 3, 5, 9 the best of 1, 2, 3, 4, 5 draws is expected to cost 4, 2.1, 1.5, 1.2, 1; the median is 3."""
+    costs = [9.0, 1.0, 5.0, 3.0, 2.0]
+    assert expected_best(costs, range(1, 6)) == pytest.approx([4, 2.1, 1.5, 1.2, 1])
+    assert [random_needs(costs, share) for share in (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 1.0)] == [2, 2, 3, 3, 4, 5, 5]
+    assert random_needs([7.0], 0.95) == 1
 
 
 def test_over_random_is_0_at_random_and_1_at_the_optimum():
