@@ -1,7 +1,6 @@
 """Live compilers in supervised child processes: an abort, a hang or too much memory costs one candidate."""
 
-from .cache import COMPILE, PAIRS, PARTS, Cache, PartRow, name_key, packed_by_name
-from .problem import RUN, LiveProblem
+from .problem import COMPILE, PAIRS, PARTS, RUN, Cache, LiveProblem, PartRow, name_key, packed_by_name
 from .workers import GPU_ADDRESSES, Answer, Service, Workers, addresses
 
 __all__ = [
