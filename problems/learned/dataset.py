@@ -16,7 +16,7 @@ from bbo_suite.files.arrays import ArrayFile
 
 from ..tensor_compiler.hardware.all_settings import fitting_settings, times
 from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
-from ..tensor_compiler.hardware.machine import COST_MODEL, Machine, Rate
+from ..tensor_compiler.hardware.machine import KERNEL_TIMES, Machine, Rate
 from ..tensor_compiler.hardware.timing import shrink_tile
 from .kernels import OPCODES, KernelGraphs, rows_of
 
@@ -24,7 +24,7 @@ _FILE = ArrayFile(
     "data set of kernels",
     1,
     "make one with `python -m bbo_problems.learned data`",
-    {"cost model": COST_MODEL, "opcodes": len(OPCODES)},
+    {"cost model": KERNEL_TIMES, "opcodes": len(OPCODES)},
     1 << 30,
 )
 
