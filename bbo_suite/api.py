@@ -14,7 +14,7 @@ from .core.problem import Problem
 from .core.strategy import Strategy
 from .errors import UserError
 from .forecast import price_of
-from .recommend import with_choice
+from .recommend import with_choices
 from .registry import Registry, Resolved, resolve
 from .runs.runner import Display, run_study
 from .runs.study_plan import StudyPlan, chosen_options, default_name
@@ -63,7 +63,7 @@ def run(
 
     Args:
       strategies: ids or classes, which can be mixed. The id of a class `HillClimb` is `hill-climb`; `auto` stands for
-        the recommended strategy.
+        the recommended strategy of each problem.
       problems: ids, objects or classes; of a class, the first instance is used. The id of `Queens("8")` is `queens/8`.
         Each process builds a problem from its class and the arguments of its constructor: later changes of the object
         have no effect. A run resumes only if the modules of its classes and the arguments of its problem are the same.
@@ -88,14 +88,16 @@ def run(
     ):
         raise UserError(f"option_texts must be a dict of texts, not {option_texts!r}")
     given = resolve(strategies, problems, plugins)
-    given = replace(given, strategies=with_choice(given.strategies, given.problems, budget, given.registry))
+    on = with_choices(given.strategies, given.problems, budget, given.registry)
+    given = replace(given, strategies=tuple(dict.fromkeys(name for names in on.values() for name in names)))
     chosen = chosen_options(given.registry, given.strategies, option_texts or {}, _by_id(given, options or {}))
     name = default_name(given.strategies, given.problems, chosen, budget, batch, seed) if study is None else study
     price = None if until is None else price_of(until)
     where, what = Path(results).absolute(), (given.registry, given.problems, chosen)
-    plan = StudyPlan(name, where, *what, repeats, seed, budget, batch, keep_all, workers, max_seconds, until=price)
-    runs = len(given.strategies) * len(given.problems) * repeats
-    if cluster is not None or (jobs != 1 and runs > 1):
+    plan = StudyPlan(
+        name, where, *what, repeats, seed, budget, batch, keep_all, workers, max_seconds, until=price, on=on
+    )
+    if cluster is not None or (jobs != 1 and len(plan.runs) > 1):
         given.registry.objects.pickled()  # so that an error is raised now, not during the study
     outcome = run_study(plan, jobs, _display(quiet), cluster)
     if outcome.errors:

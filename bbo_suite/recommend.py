@@ -209,16 +209,27 @@ def choices(problem: Problem, budget: int, seconds: float = math.inf, evaluation
     return found if whole > most else [Choice(EXHAUSTIVE, Level.COSTS, int(whole), 1.0, nothing), *found]
 
 
-def with_choice(strategies: Sequence[str], problems: Sequence[str], budget: int, registry: Registry) -> tuple[str, ...]:
-    """Return the strategies with the recommended one in place of `auto`; for several problems the best in the mean.
+def with_choices(
+    strategies: Sequence[str], problems: Sequence[str], budget: int, registry: Registry
+) -> dict[str, tuple[str, ...]]:
+    """Return the strategies that run on each problem: those given, with the recommended one in place of `auto`.
 
     Raises:
       UserError: a problem cannot be loaded.
     """
     if AUTO not in strategies or AUTO in registry.strategies():
-        return tuple(strategies)
-    shares = [{each.strategy: each.share for each in choices(registry.problem(name), budget)} for name in problems]
-    common = set(shares[0]).intersection(*shares)
-    best = max(sorted(common), key=lambda name: sum(own[name] for own in shares))
-    print(f"{AUTO}: {best} (why: `python -m bbo_suite recommend`)", file=sys.stderr)
-    return tuple(dict.fromkeys(best if name == AUTO else name for name in strategies))
+        return dict.fromkeys(problems, tuple(strategies))
+    best = {name: choices(registry.problem(name), budget)[0].strategy for name in problems}
+    print(f"{AUTO}: {_listed(best)} (why: `python -m bbo_suite recommend`)", file=sys.stderr)
+    return {
+        problem: tuple(dict.fromkeys(taken if name == AUTO else name for name in strategies))
+        for problem, taken in best.items()
+    }
+
+
+def _listed(best: Mapping[str, str]) -> str:
+    """Return each recommended strategy and its problems; of a single one, the problems go without saying."""
+    taken = {name: [problem for problem in best if best[problem] == name] for name in best.values()}
+    if len(taken) == 1:
+        return next(iter(taken))
+    return "; ".join(f"{name} on {', '.join(problems)}" for name, problems in taken.items())

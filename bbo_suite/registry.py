@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from importlib import metadata
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,12 @@ from .store.identity import CODE, UNVERSIONED
 
 _FEW = 5
 """The most instances that an error message lists."""
+
+
+@functools.cache  # a file of each installed package is read
+def entry_points(group: str) -> metadata.EntryPoints:
+    """Return the entry points of a group."""
+    return metadata.entry_points(group=group)
 
 
 @dataclass(frozen=True)

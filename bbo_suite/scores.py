@@ -23,9 +23,12 @@ from .stats import (
     SMALLEST_GAIN,
     complete_block,
     difference_interval,
+    expected_best,
     holm,
     mean_interval,
+    over_random,
     probability_of_improvement,
+    random_needs,
     rank_sum_p_values,
     resampled_interval,
     signed_rank_p,
@@ -206,6 +209,52 @@ def _value(run: RunResult, cutoff: int, again: bool) -> dict[str, Any]:
 def _compared_speedup(run: RunResult, cutoff: int, again: bool) -> float:
     remeasured = run.remeasured(cutoff) if again else None
     return run.speedup(cutoff) if remeasured is None else remeasured
+
+
+# --- against random search
+
+NEAR = 0.95
+"""Random search is near the optimum once it has closed this share of the gap from the median cost to the optimum."""
+_POINTS = 50
+
+
+@dataclass(frozen=True)
+class OverRandom:
+    """How much better than random search the runs of a strategy are on a space of which every cost is known.
+
+    0 is as good as random search without repeats, whose expected best is exact, 1 is the optimum, and below 0 is worse
+    (Willemsen et al. 2024). It is nan where random search has found the optimum, too.
+
+    Attributes:
+      final: `(runs,)` at the end.
+      score: `(runs,)` in the mean over the evaluations until random search is near the optimum, or until the end.
+      until: these evaluations.
+    """
+
+    final: NDArray[np.float64]
+    score: NDArray[np.float64]
+    until: int
+
+
+def over_random_search(runs: Sequence[RunResult], at: int, costs: NDArray[np.float64]) -> OverRandom:
+    """Return how much better than random search runs on one problem are.
+
+    Args:
+      at: the evaluations after which they are compared.
+      costs: of the whole space; a failed candidate has the highest cost of those that work.
+    """
+    until = min(at, random_needs(costs, NEAR))
+    points = np.unique(np.linspace(1, until, min(until, _POINTS)).astype(int))
+    mean = _over(runs, points, costs)
+    known = np.isfinite(mean)
+    score = np.array([row[some].mean() if some.any() else np.nan for row, some in zip(mean, known, strict=True)])
+    return OverRandom(_over(runs, np.array([at]), costs)[:, 0], score, until)
+
+
+def _over(runs: Sequence[RunResult], evaluations: NDArray[np.int_], costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    best = np.array([[run.best(int(n)) for n in evaluations] for run in runs])
+    random, optimum = expected_best(costs, evaluations), float(costs.min())
+    return np.array([over_random(np.minimum(row, costs.max()), random, optimum) for row in best])
 
 
 # --- of a frame of evaluations

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
-from .adaptive_moves import AdaptiveChanges
 from .archive import Archive, is_small
+from .changes import AdaptiveChanges
 from .opening import Opening
 
 BATCH = 20

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Strategy, Task, option
 
-from .adaptive_moves import AdaptiveChanges
 from .archive import Archive, is_small
+from .changes import AdaptiveChanges
 from .opening import Opening
 
 _BATCH, _ROUNDS = 20, 100  # larger batches know less of earlier costs, smaller ones take more time per candidate

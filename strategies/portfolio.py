@@ -13,7 +13,7 @@ from bbo_suite import Strategy, Task, Told, UserError, option
 from bbo_suite.core.task import Strategies
 from bbo_suite.registry import Registry
 
-from .adaptive_moves import OperatorCredit, probability_matching
+from .changes import OperatorCredit, probability_matching
 
 _HALF_LIFE = 0.1
 """Share of the budget after which an improvement counts half."""

@@ -48,7 +48,10 @@ class StudyOptions:
 
     strategy: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Id of a strategy, as `list strategies` shows, or auto. May be repeated."),
+        typer.Option(
+            metavar="ID",
+            help="Id of a strategy, as `list strategies` shows, or auto: what `recommend` says. May be repeated.",
+        ),
     ] = None
     problem: Annotated[
         list[str] | None,
@@ -119,17 +122,19 @@ class StudyOptions:
           UserError: an option is wrong.
         """
         from ..forecast import price_of
-        from ..recommend import with_choice
+        from ..recommend import with_choices
         from ..registry import Registry
         from ..runs.study_plan import StudyPlan, chosen_options, default_name
 
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
         problems = tuple(dict.fromkeys(self.problem or _from_plugins(registry, "families") or (PROBLEM,)))
-        strategies = with_choice(strategies, problems, self.budget, registry)
+        on = with_choices(strategies, problems, self.budget, registry)
+        if self.screen is not None:
+            on = {problem: tuple(f"screened:{name}" for name in names) for problem, names in on.items()}
+        strategies = tuple(dict.fromkeys(name for names in on.values() for name in names))
         given = key_values(self.option or [])
         if self.screen is not None:
-            strategies = tuple(f"screened:{name}" for name in strategies)
             given |= {f"{name}.model": self.screen for name in strategies}
             given |= {f"{name}.keep": str(self.keep) for name in strategies if self.keep is not None}
         elif self.keep is not None:
@@ -141,7 +146,9 @@ class StudyOptions:
         repeats = (1 if few else 3) if self.repeats is None else self.repeats
         numbers = (repeats, self.seed, self.budget, self.batch, self.all_configs, self.workers, self.max_seconds)
         until = None if self.until is None else price_of(self.until)
-        return StudyPlan(name, self.results, registry, problems, chosen, *numbers, _share(self.only), until=until)
+        return StudyPlan(
+            name, self.results, registry, problems, chosen, *numbers, _share(self.only), until=until, on=on
+        )
 
     def to_studies(self) -> PlannedStudies:
         """Return the studies of the plan's file.

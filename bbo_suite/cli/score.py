@@ -33,7 +33,7 @@ from .app import (
 from .run import PROBLEM
 
 if TYPE_CHECKING:
-    from ..board.standing import Standing
+    from ..board.reference import Standing
     from ..core.problem import Problem
     from ..forecast import Forecast
     from ..recommend import Choice, Lead
@@ -54,9 +54,8 @@ def score(
     """
     import pandas as pd
 
-    from ..board.reference import reference_list
+    from ..board.reference import KEPT, published, reference_list, standings
     from ..board.score_file import END, read, studies, write
-    from ..board.standing import KEPT, published, standings
     from ..core.strategy import Strategy
     from ..plugins import classes_of
     from ..registry import Registry

@@ -18,7 +18,7 @@ import typer
 from ..core.quantities import cost, effect
 from ..errors import UserError
 from ..files.names import plain
-from ..recommend import AUTO, with_choice
+from ..recommend import AUTO, with_choices
 from .app import INTERRUPTED, AsJson, Plugins, Quiet, Results, app, count_option, json_line, seconds_option
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def tune(
     space: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="What to try: gcc, gcc-wide, clang, xla-cpu, or a TOML file with a table space."
+            metavar="NAME", help="To try: gcc, gcc-wide, clang, xla-cpu, xla-gpu, or a TOML file with a table space."
         ),
     ] = None,
     wall: Annotated[bool, typer.Option("--wall", help="Measure wall time, not processor time.")] = False,
@@ -209,7 +209,7 @@ def _search(
     from .progress import display
 
     problem = f"{FAMILY}:{results / name / _FILE}"
-    chosen = chosen_options(registry, with_choice((strategy,), (problem,), budget, registry), {})
+    chosen = chosen_options(registry, with_choices((strategy,), (problem,), budget, registry)[problem], {})
     plan = StudyPlan(name, results, registry, (problem,), chosen, 1, seed, budget, _BATCH, True, 1, max_seconds)
     outcome = run_study(plan, 1, display(quiet))
     if outcome.errors:

@@ -13,8 +13,7 @@ from ..core.problem import Problem
 from ..core.strategy import Strategy
 from ..errors import UserError
 from ..registry import Registry, classes_of
-from .parts_rules import describes_without_costs
-from .problem_rules import PROBLEM_RULES, loads_alike
+from .problem_rules import PROBLEM_RULES, describes_without_costs, loads_alike
 from .strategy_rules import STRATEGY_RULES
 
 Rule = tuple[str, Callable[[], None]]

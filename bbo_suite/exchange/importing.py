@@ -27,8 +27,7 @@ from ..store.folders import LOCK
 from ..store.identity import IMPORTED, check_contents, read_head, wrong_fact
 from ..store.rows import Row
 from ..store.run_folder import write_ended
-from .formats import ForeignRun, recognised
-from .stored_study import HEAD
+from .formats import HEAD, ForeignRun, recognised
 
 _MEANING = ("problem", "fingerprint", "unit", "default")
 """The facts of a run that files of other tools do not hold."""

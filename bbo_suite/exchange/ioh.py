@@ -20,8 +20,7 @@ from ..files.reading import parse_json
 from ..files.writing import write_json
 from ..store.rows import Row
 from ..store.stored_run import StoredRun
-from .formats import ForeignRun, Format
-from .stored_study import StoredStudy, facts, unpacked
+from .formats import ForeignRun, Format, StoredStudy, facts, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd

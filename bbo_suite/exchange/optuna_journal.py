@@ -15,8 +15,7 @@ from ..core.problem import Status
 from ..files.reading import parse_json
 from ..store.rows import STATUS, Row
 from ..store.stored_run import StoredRun
-from .formats import ForeignRun, Format
-from .stored_study import StoredStudy, facts
+from .formats import ForeignRun, Format, StoredStudy, facts
 from .write_only import Candidates
 
 if TYPE_CHECKING:

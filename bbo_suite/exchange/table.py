@@ -20,8 +20,7 @@ from ..recording.files import arrow, cells_of, reading
 from ..store.rows import STATUS, Row
 from ..store.run_table import escape_formulas, unescape_formula
 from ..store.stored_run import StoredRun
-from .formats import ForeignRun, Format
-from .stored_study import HEAD, StoredStudy, facts
+from .formats import HEAD, ForeignRun, Format, StoredStudy, facts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,8 +20,7 @@ from ..recording.files import Measurements, Outcome, write_t4
 from ..store.rows import STATUS
 from ..store.stored_run import StoredRun
 from ..verify.digests import RunDigest, write_digests
-from .formats import ForeignRun, Format
-from .stored_study import StoredStudy
+from .formats import ForeignRun, Format, StoredStudy
 
 
 @dataclass

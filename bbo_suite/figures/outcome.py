@@ -14,9 +14,9 @@ from ..core.program import Change
 from ..core.quantities import effect
 from ..errors import UserError, error_boundary
 from ..store.frames import printable
-from ..verify.minimal import gain_text
+from ..verify.best import gain_text
 from . import style
-from .canvas import MARGIN, Canvas
+from .program import MARGIN, Canvas
 
 if TYPE_CHECKING:
     import pandas as pd

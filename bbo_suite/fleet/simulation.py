@@ -11,14 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UserError
-from .executors import Executor
+from .executors import Executor, check_tuned
 from .jobs import TOGETHER, Job, Method, Tuned, digests, mixed
 from .library import KernelLibrary, Optimum, Progress, optimum
-from .measuring import check_tuned
-from .planning import Planner, cost_of_job
+from .planning import Planner, Population, Results, closest_settings, cost_of_job
 from .policy import GainEstimates, Plan, Policy
-from .population import Population
-from .results import Results, closest_settings
 from .settings import FleetSettings
 from .store import Block, ResultStore
 

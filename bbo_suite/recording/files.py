@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class Measurements:
       metadata: facts, as JSON.
       unit: the unit of the costs.
       default: `(d,)` the default configuration; None if it is not among the configurations.
+      statistics: what compiling tells of each configuration, by name; nan for one that cannot be compiled.
     """
 
     space: Space
@@ -61,11 +62,12 @@ class Measurements:
     metadata: dict[str, Any]
     unit: str
     default: NDArray | None
+    statistics: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def described(self) -> tuple[list[str], list[list[Any]]]:
         """Return the names of the parameters that vary, and their values by index, as JSON types."""
         names = [self.space.name(i) for i in self.columns]
-        unique = len(set(names)) == len(names) and not set(names) & set(COLUMNS)
+        unique = len(set(names)) == len(names) and not set(names) & {*COLUMNS, *self.statistics}
         names = names if unique else [f"{name} ({i})" for i, name in zip(self.columns, names, strict=True)]
         return names, [_plain(self.space.values(i)) for i in self.columns]
 
@@ -112,16 +114,27 @@ def t4_result(measurements: Measurements, names: list[str], values: list[list[An
         "times": {"runtimes": [cost]} if worked and measurements.unit == "seconds" else {},
         "invalidity": INVALIDITY[Status(status)],
         "correctness": int(worked),
-        "measurements": [{"name": "cost", "value": cost if worked else reason, "unit": measurements.unit}],
+        "measurements": [
+            {"name": "cost", "value": cost if worked else reason, "unit": measurements.unit},
+            *({"name": n, "value": v, "unit": ""} for n, v in _told(measurements, i)),
+        ],
         "objectives": ["cost"],
     }
+
+
+def _told(measurements: Measurements, i: int) -> Iterator[tuple[str, float]]:
+    """Yield name and value of what compiling tells of a configuration."""
+    for name, numbers in measurements.statistics.items():
+        if np.isfinite(value := float(numbers[i])):
+            yield name, int(value) if value.is_integer() else value
 
 
 def _metadata(measurements: Measurements, names: list[str], values: list[list[Any]]) -> dict[str, Any]:
     default = (
         {} if measurements.default is None else {"default": _config(measurements, names, values, measurements.default)}
     )
-    return measurements.metadata | {"unit": measurements.unit} | default
+    told = {"statistics": list(measurements.statistics)} if measurements.statistics else {}
+    return measurements.metadata | {"unit": measurements.unit} | told | default
 
 
 def _config(measurements: Measurements, names: list[str], values: list[list[Any]], row: NDArray) -> dict[str, Any]:
@@ -129,7 +142,7 @@ def _config(measurements: Measurements, names: list[str], values: list[list[Any]
 
 
 def write_parquet(path: Path, measurements: Measurements) -> None:
-    """Write a table with one column per parameter, and `COLUMNS`; values of mixed types are written as JSON."""
+    """Write a table with one column per parameter, `COLUMNS` and statistics; values of mixed types become JSON."""
     pyarrow, parquet = arrow()
     names, values = measurements.described()
     mixed = {name for name, labels in zip(names, values, strict=True) if len({type(value) for value in labels}) > 1}
@@ -139,6 +152,7 @@ def write_parquet(path: Path, measurements: Measurements) -> None:
         table[name] = [cells[index] for index in measurements.configs[:, i].tolist()]
     costs, status, reasons = zip(*measurements.outcomes, strict=True)
     table |= {"cost": list(costs), "status": [Status(s).word for s in status], "reason": list(reasons)}
+    table |= {name: numbers.tolist() for name, numbers in measurements.statistics.items()}
     metadata = _metadata(measurements, names, values) | {"as_text": sorted(mixed)}
     parquet.write_table(pyarrow.table(table).replace_schema_metadata({KEY: json.dumps(metadata)}), path)
 

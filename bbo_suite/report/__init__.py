@@ -18,8 +18,8 @@ from .drawings import RESULTS_LEAD, Drawing, compared_rows, drawing, pictures
 from .findings import Findings, findings
 from .judgement import Judgement, judge
 from .limits import Limit
-from .loss import loss_table
 from .page import Page, html
+from .rankings import loss_table
 from .study_data import StudyData, read_study
 from .table import Table
 

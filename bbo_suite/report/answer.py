@@ -10,7 +10,7 @@ from ..core.problem import family_of
 from ..core.quantities import effect, is_time
 from ..store.results import RunResult
 from . import formatting
-from .judgement import BLACK_BOX, STRUCTURED, Group, Judgement, Leaderboard
+from .judgement import BLACK_BOX, STRUCTURED, Group, Judgement, Leaderboard, geometric
 
 _KINDS = {
     Level.COSTS: "Black-box strategies, which see only costs",
@@ -42,6 +42,8 @@ def sentences(judgement: Judgement) -> Iterator[str]:
         yield "Nothing has been evaluated yet, so there is nothing to compare."
     elif judgement.all_failed:
         yield "Every candidate of every run failed, so no strategy is better than another."
+    elif alone := _alone(judgement):
+        yield alone
     else:
         yield from _overall(judgement, judgement.overall)
         if len(judgement.problems) > 1:
@@ -50,10 +52,24 @@ def sentences(judgement: Judgement) -> Iterator[str]:
 
 def headlines(judgement: Judgement) -> list[str]:
     """Return the sentences that say who is best: one for each kind of strategy."""
-    if judgement.overall is None or judgement.all_failed:
+    if judgement.overall is None or judgement.all_failed or _alone(judgement):
         return list(sentences(judgement))
     ranked = ((group, judgement.overall.ranked(names)) for group, names in judgement.groups())
     return [headline(judgement, judgement.overall, group, names) for group, names in ranked if names]
+
+
+def _alone(judgement: Judgement) -> str:
+    """Return what the only strategy of each problem found, if it is not the same everywhere; else empty."""
+    scores = judgement.scores
+    if len(scores.table.columns) == 1 or len(scores.speedups) > len(judgement.problems):
+        return ""
+    mean = formatting.speedup(geometric(list(scores.speedups.values())))
+    found = [f"{each.strategy} on {each.problem} ({formatting.speedup(each.mean)})" for each in scores.means]
+    over = formatting.counted(len(found), "problem")
+    return (
+        f"One strategy ran on each problem, so none are compared: geometric mean {scores.ratio} {mean} over {over}, by "
+        f"{formatting.listed(found, 5)}."
+    )
 
 
 def _overall(judgement: Judgement, board: Leaderboard) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 
@@ -15,8 +15,8 @@ from ..core.evaluation import evaluate
 from ..core.problem import Problem
 from ..errors import UserError
 from ..registry import Registry
-from ..scores import Scores
-from ..stats import expected_best, fraction_of_optimum, over_random, resampled_interval
+from ..scores import NEAR, OverRandom, Scores, over_random_search
+from ..stats import bootstrap_interval, fraction_of_optimum, resampled_interval
 from ..store.identity import PUBLISHED_IN, known_speedups
 from ..store.results import RunResult
 from ..supervised import LiveProblem
@@ -56,7 +56,6 @@ def _known(runs: list[RunResult]) -> dict[str, float]:
 
 
 _LARGEST, _SECONDS, _CHUNK = 200_000, 10.0, 4096
-_POINTS = 50
 _CANDIDATES, _DRAWN = 20, 9
 """Candidates that a space must have for a picture, and pictures of spaces at most."""
 
@@ -118,28 +117,35 @@ def _evaluated(problem: Problem) -> NDArray[np.float64] | None:
 
 def optima(scores: Scores, registry: Registry) -> tuple[Table, list[Limit]]:
     """Return how close each strategy came, and which problems lack a known optimum or an exact random baseline."""
-    rows, notes, not_enumerated = [], [], []
+    rows: list[list[Cell]] = []
+    found: dict[str, dict[str, NDArray[np.float64]]] = {}
     known = [run for run in scores.compared if run.head.get("optimum") is not None]
     for problem, group in groupby(known, key=lambda run: run.problem):
         of_problem = list(group)
         costs = whole_space(of_problem[0], registry)
-        if costs is None:
-            not_enumerated.append(problem)
-        for strategy, runs in groupby(of_problem, key=lambda run: run.strategy):
-            rows.append(
-                [table.text(problem), marked(scores, strategy), *_row(list(runs), scores.cutoffs[problem], costs)]
-            )
+        found |= {} if costs is None else {problem: {}}
+        for strategy, own in groupby(of_problem, key=lambda run: run.strategy):
+            runs = list(own)
+            over = None if costs is None else over_random_search(runs, scores.cutoffs[problem], costs)
+            if over is not None:
+                found[problem][strategy] = over.score
+            cells = _row(runs, scores.cutoffs[problem], over)
+            rows.append([table.text(problem), marked(scores, strategy), *cells])
+    rows += _over_problems(scores, list(found.values()))
+    return Table("optima", "Known optima", _NOTE, _COLUMNS, rows), list(_unknown(scores, known, found))
+
+
+def _unknown(scores: Scores, known: Sequence[RunResult], enumerated: Container[str]) -> Iterator[Limit]:
     unknown = sorted(set(scores.cutoffs) - {run.problem for run in known})
     if unknown:
         text = f"The optimum of {_some(unknown)} is unknown, and so is the remaining gain."
-        notes.append(Limit("unknown optimum", tuple(unknown), text))
-    if not_enumerated:
+        yield Limit("unknown optimum", tuple(unknown), text)
+    if others := [problem for problem in dict.fromkeys(run.problem for run in known) if problem not in enumerated]:
         text = (
-            f"The space of {_some(not_enumerated)} is not enumerated here, so there is no exact baseline of random "
+            f"The space of {_some(others)} is not enumerated here, so there is no exact baseline of random "
             "search: compare with runs of the strategy random."
         )
-        notes.append(Limit("no random baseline", tuple(not_enumerated), text))
-    return Table("optima", "Known optima", _NOTE, _COLUMNS, rows), notes
+        yield Limit("no random baseline", tuple(others), text)
 
 
 _COLUMNS = [
@@ -147,43 +153,55 @@ _COLUMNS = [
     "strategy",
     "runs that found it",
     "fraction of optimum (95 %)",
-    "over random (95 %)",
-    "over random, mean",
+    "over random, at the end (95 %)",
+    "over random, score (95 %)",
+    "score until",
 ]
-_NOTE = """Fraction of optimum: optimal cost / best cost found; 1 is the optimum. Over random: the improvement over
+_NOTE = f"""Fraction of optimum: optimal cost / best cost found; 1 is the optimum. Over random: the improvement over
 random search without repeats, whose expected best is exact because every cost of the space is known. 0 is as good as
 random search, 1 is the optimum, below 0 is worse (Willemsen et al. 2024); for both, a failed candidate has the highest
-cost of those that work. At the end, and as mean over the run. A dash: the space is not enumerated, or random search is
-within .01 % of the optimum by then."""
+cost of those that work. Score: the mean over the evaluations until random search is expected to have closed
+{NEAR:.0%} of the gap between the median cost and the optimum, or until the end; over several problems the mean of their
+means, with runs resampled within each. A dash: the space is not enumerated, or random search is within .01 % of the
+optimum by then."""
 
 
 def _some(names: Sequence[str]) -> str:
     return formatting.listed(names, 5)
 
 
-def _row(runs: list[RunResult], at: int, costs: NDArray[np.float64] | None) -> Iterator[Cell]:
+def _row(runs: Sequence[RunResult], at: int, over: OverRandom | None) -> Iterator[Cell]:
     optimum = float(runs[0].head["optimum"])
     best = np.array([run.best(at) for run in runs])
     found = int((best <= optimum).sum())
     yield table.number(found / len(runs), f"{found} of {len(runs)}")
     yield _interval(fraction_of_optimum(best, optimum))
-    if costs is None:
-        yield from (table.number(np.nan, "–"), table.number(np.nan, "–"))
+    if over is None:
+        yield from [_NONE] * 3
         return
-    budgets = np.unique(np.linspace(1, at, min(at, _POINTS)).astype(int))
-    random = expected_best(costs, budgets)
-    curves = np.array([[run.best(int(n)) for n in budgets] for run in runs])
-    curves[np.isfinite(best)] = np.minimum(curves[np.isfinite(best)], costs.max())  # as for random search
-    over = np.array([over_random(curve, random, optimum) for curve in curves])
-    yield _interval(over[:, -1])
-    useful = np.isfinite(over)
-    yield _interval(
-        np.array([row[keep].mean() if keep.any() else np.nan for row, keep in zip(over, useful, strict=True)])
-    )
+    yield from (_interval(over.final), _interval(over.score), table.count(over.until))
+
+
+def _over_problems(scores: Scores, found: Sequence[Mapping[str, NDArray[np.float64]]]) -> Iterator[list[Cell]]:
+    """Yield the mean score of each strategy that has one on every enumerated problem, if these are several."""
+    for strategy in sorted(set(found[0]).intersection(*found)) if len(found) > 1 else ():
+        runs = [each[strategy] for each in found]
+        if all(np.isfinite(own).all() for own in runs):
+            low, high = bootstrap_interval(runs, _mean_of_means, np.random.default_rng(0))
+            mean = _mean_of_means(runs)
+            score = table.number(mean, f"{mean:.3f} ({low:.3f} to {high:.3f})")
+            yield [table.text(f"mean of {len(found)}"), marked(scores, strategy), *[_NONE] * 3, score, _NONE]
+
+
+def _mean_of_means(runs: Sequence[NDArray[np.float64]]) -> float:
+    return float(np.mean([own.mean() for own in runs]))
+
+
+_NONE = table.number(np.nan, "–")
 
 
 def _interval(values: NDArray[np.float64]) -> Cell:
     if not np.isfinite(values).all():
-        return table.number(np.nan, "–")
+        return _NONE
     mean, low, high = resampled_interval(values)
     return table.number(mean, f"{mean:.3f}" if np.isnan(low) else f"{mean:.3f} ({low:.3f} to {high:.3f})")

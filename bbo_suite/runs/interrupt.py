@@ -1,8 +1,8 @@
 """How runs are ended: by Ctrl-C and SIGTERM, and by a strategy or native code that ends its process.
 
-The first signal stops all runs after their current batch, the second ends the program at once. A process watches the
-one that makes the runs: if something ends that, one run has failed. Only the commands `run` and `score` are watched,
-and only on Linux, where a process can be made to end with its parent.
+The first signal stops all runs after their current evaluations, the second ends the program at once. A process watches
+the one that makes the runs: if something ends that, one run has failed. Only the commands `run` and `score` are
+watched, and only on Linux, where a process can be made to end with its parent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Self
 
 from ..store.folders import note_death
 
-_MESSAGE = b"finishing the current batch; press Ctrl-C again to end at once\n"
+_MESSAGE = b"finishing the current evaluations; press Ctrl-C again to end at once\n"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _Handler = Callable[[int, FrameType | None], Any] | int | None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -32,6 +33,12 @@ MOST = 10
 """The number of candidates that are measured again."""
 MEASUREMENTS = 2 * ROUNDS * MOST
 """Evaluations that this takes, those of the default included."""
+_SLICE_SECONDS = 1.0
+"""Of a batch, about as much is evaluated between two looks whether to stop; each such slice is stored at once."""
+
+
+class _Stopped(Exception):
+    """The run was stopped in the middle of a batch."""
 
 
 def run_loop(
@@ -52,7 +59,8 @@ def run_loop(
 
     Args:
       folder: already entered; holds the stored rows and takes the new ones.
-      stopped: called before each batch, and each measurement in the end; True ends the run early, with all rows stored.
+      stopped: called before each batch, about each second of a long one, and before each measurement in the end; True
+        ends the run early, with all rows stored.
       keep_all: store every candidate, not only improvements.
       max_seconds: ends the run after the batch in which the sum of its seconds exceeds this; a longer limit, or none,
         continues such a run.
@@ -70,6 +78,8 @@ def run_loop(
         return True
     try:
         return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies, price)
+    except _Stopped:
+        return False
     except UserError as error:
         with suppress(UserError):  # on a full disk this fails too
             folder.note(error.__cause__ or error)
@@ -90,7 +100,7 @@ def _loop(
     """Return True if the run is complete, False if it was stopped."""
     if stopped():
         return False
-    log = RunLog(problem, folder, keep_all, strategy.level >= Level.PARTS and problem.tells_parts)
+    log = RunLog(problem, folder, stopped, keep_all, strategy.level >= Level.PARTS and problem.tells_parts)
     owner = f"strategy {run.strategy}"
     diagnostics = Diagnostics(folder.path, owner)
     with error_boundary(owner, "its constructor"):
@@ -114,6 +124,7 @@ class RunLog:
     """Reads the stored rows of a run and appends new ones.
 
     Args:
+      stopped: called between the slices of a batch; True ends the run.
       with_parts: True to ask for the costs of parts and to log them.
 
     Attributes:
@@ -121,8 +132,11 @@ class RunLog:
       seconds: their total time, including the strategy's own.
     """
 
-    def __init__(self, problem: Problem, folder: RunFolder, keep_all: bool, with_parts: bool = False) -> None:
-        self._problem, self._folder, self._keep_all = problem, folder, keep_all
+    def __init__(
+        self, problem: Problem, folder: RunFolder, stopped: Callable[[], bool], keep_all: bool, with_parts: bool = False
+    ) -> None:
+        self._problem, self._folder, self._stopped, self._keep_all = problem, folder, stopped, keep_all
+        self._slice = 1.0 if problem.timed and problem.workers == 1 else math.inf
         self._stored, self._parts = folder.rows(), PartsLog(folder.path, problem.exact_parts) if with_parts else None
         if self._parts:
             folder.sync_first = self._parts.sync
@@ -152,28 +166,45 @@ class RunLog:
         for row, digest in zip(known, digests, strict=False):
             if row.digest != digest:
                 raise self._other(f"the strategy now proposes another candidate for evaluation {row.evaluation}")
-        values = np.array([row.value for row in known])
-        self._best = min(self._best, values.min(initial=np.inf))
+        self._best = min([self._best, *(row.value for row in known)])
         parts = [self._parts.replay(self.done + 1, len(known))] if self._parts and known else []
-        new = configs[len(known) :]
-        rows: list[Row] = []
-        if len(new):
-            result = evaluate(self._problem, new, with_parts=self._parts is not None)
-            first = self.done + len(known) + 1
-            rows = list(self._rows(result, new, digests[len(known) :], first, strategy_seconds / len(configs)))
-            if self._parts:
-                parts.append(self._parts_of(result))
-                self._log_parts(self._parts, first, parts[-1])
-            self._folder.append(rows)
-            values = np.append(values, [row.value for row in rows])
+        rows = list(known)
+        while (at := len(rows)) < len(configs):
+            if at > len(known) and self._stopped():
+                raise _Stopped
+            until = int(min(at + self._slice, len(configs)))
+            rows += self._evaluated(configs[at:until], digests[at:until], strategy_seconds / len(configs), at, parts)
+        values = np.array([row.value for row in rows])
         if self._problem.noisy:
-            twins = np.array([row.reason == SAME_CODE for row in (*known, *rows)])
+            twins = np.array([row.reason == SAME_CODE for row in rows])
             self._finalists.add(self.done, configs, digests, np.where(twins, np.inf, values))  # one of each code
         self._improve(values)
         self.done += len(configs)
-        self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in (*known, *rows))
-        status = np.array([row.status for row in (*known, *rows)], np.int8)
+        self.seconds += sum(row.strategy_seconds + row.evaluation_seconds for row in rows)
+        status = np.array([row.status for row in rows], np.int8)
         return Evaluations(values, status, parts=concatenated(parts) if parts else None)
+
+    def _evaluated(
+        self, configs: NDArray, digests: list[str], strategy_seconds: float, before: int, parts: list[Parts]
+    ) -> list[Row]:
+        """Evaluate a slice of a batch and store it.
+
+        Args:
+          strategy_seconds: of each candidate.
+          before: candidates of the batch before these.
+          parts: gets the costs of parts.
+        """
+        clock = time.perf_counter()
+        result = evaluate(self._problem, configs, with_parts=self._parts is not None)
+        if self._problem.workers == 1:  # several processes are kept busy by a whole batch
+            self._slice = max(1.0, len(configs) * _SLICE_SECONDS / (time.perf_counter() - clock + 1e-9))
+        first = self.done + before + 1
+        rows = list(self._rows(result, configs, digests, first, strategy_seconds))
+        if self._parts:
+            parts.append(self._parts_of(result))
+            self._log_parts(self._parts, first, parts[-1])
+        self._folder.append(rows)
+        return rows
 
     def _improve(self, values: NDArray[np.float64]) -> None:
         best = self._steps[-1][1] if self._steps else math.inf

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """A comparison: every strategy on every problem, `repeats` times, with equal budgets.
+    """A comparison: strategies on problems, each `repeats` times, with equal budgets.
 
     A study may grow by strategies, problems and repeats. Its budget and batch size never change, nor do the options
     and the problem of a stored run.
@@ -87,6 +87,7 @@ class StudyPlan:
       only: `(k, n)` for the k-th of n shares of the runs, counted from 1; None for all. Shares may run at the same
         time, on any machines that share the folder.
       plain_seeds: the random draws of a run follow from its seed alone, not from all that identifies it.
+      on: the strategies that run on a problem; all of them on a problem that is not in it.
     """
 
     name: str
@@ -104,6 +105,7 @@ class StudyPlan:
     only: tuple[int, int] | None = None
     plain_seeds: bool = False
     until: float | None = None
+    on: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("budget", "batch", "repeats", "workers"):
@@ -116,7 +118,7 @@ class StudyPlan:
         for name in ("seed", "budget", "batch"):
             if getattr(self, name) > _LARGEST:
                 raise UserError(f"{name} must be {_LARGEST:,} or less, not {getattr(self, name)}")
-        if (runs := len(self.problems) * len(self.strategies) * self.repeats) > _MOST_RUNS:
+        if (runs := len(self._pairs) * self.repeats) > _MOST_RUNS:
             raise UserError(
                 f"{self.repeats:,} repeats would make {runs:,} runs, and a study has {_MOST_RUNS:,} at most"
             )
@@ -133,7 +135,11 @@ class StudyPlan:
     def runs(self) -> list[RunName]:
         """All runs of the study, problem by problem."""
         seeds = range(self.seed, self.seed + self.repeats)
-        return [RunName(*names) for names in itertools.product(self.problems, self.strategies, seeds)]
+        return [RunName(*pair, seed) for pair, seed in itertools.product(self._pairs, seeds)]
+
+    @property
+    def _pairs(self) -> list[tuple[str, str]]:
+        return [(problem, name) for problem in self.problems for name in self.on.get(problem, self.strategies)]
 
     @property
     def share(self) -> list[RunName]:

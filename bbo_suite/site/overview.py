@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..board.reference import reference_list
-from ..board.standing import KEPT, Standing, standings
+from ..board.reference import KEPT, Standing, reference_list, standings
 from ..core.level import Level
 from ..core.problem import family_of
 from ..report import answer, formatting, judge, table

@@ -1,11 +1,11 @@
 """Live compilers in supervised child processes: an abort, a hang or too much memory costs one candidate."""
 
-from .cache import COMPILE, PAIRS, PARTS, Cache, PartRow, name_key, packed_by_name
-from .problem import RUN, LiveProblem
-from .workers import Answer, Service, Workers
+from .problem import COMPILE, PAIRS, PARTS, RUN, Cache, LiveProblem, PartRow, name_key, packed_by_name
+from .workers import GPU_ADDRESSES, Answer, Service, Workers, addresses
 
 __all__ = [
     "COMPILE",
+    "GPU_ADDRESSES",
     "PAIRS",
     "PARTS",
     "RUN",
@@ -15,6 +15,7 @@ __all__ = [
     "PartRow",
     "Service",
     "Workers",
+    "addresses",
     "name_key",
     "packed_by_name",
 ]

@@ -132,9 +132,10 @@ def last_words(output: Path) -> str:
         with file.open("rb") as printed:
             printed.seek(max(0, file.stat().st_size - _TAIL))
             lines = [line.strip() for line in printed.read().decode(errors="replace").splitlines() if line.strip()]
+        raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]  # Python ends with it
         telling = [line for line in lines if re.search("error|fatal|not found|cannot", line, re.IGNORECASE)]
         if lines:
-            return (telling or lines[-1:])[0][:200]
+            return (raised[-1:] or telling or lines[-1:])[0][:200]
     return ""
 
 

@@ -40,6 +40,15 @@ _FAILED_STARTS = 3
 """Failed starts in a row after which the service gives up."""
 
 
+GPU_ADDRESSES = 1 << 46
+"""Bytes of address space for CUDA, which reserves as much as the GPUs and the machine have together."""
+
+
+def addresses(memory: int) -> int:
+    """Return the address space of a child whose program may use a GPU: `memory` where there is none."""
+    return GPU_ADDRESSES if Path("/dev/nvidiactl").exists() else memory
+
+
 @dataclass(frozen=True)
 class Service:
     """What children do, and their limits.
@@ -54,6 +63,8 @@ class Service:
       name: for error messages (default: the target).
       confined: whether the child runs a user's program. Then it works in a temporary folder, has no environment but the
         variables that compilers need, and, where the kernel allows it, sees no other process.
+
+    With `GPU_ADDRESSES` it sees them: CUDA looks for itself in /proc, under its own number.
     """
 
     target: str
@@ -98,7 +109,7 @@ class Child:
     def __post_init__(self) -> None:
         self._folder = TemporaryFolder()
         ours, theirs = socket.socketpair()
-        how = "confined" if self.service.confined else "free"
+        how = "confined" if self.service.confined and self.service.memory < GPU_ADDRESSES else "free"
         command = [sys.executable, "-P", str(_SCRIPT), str(theirs.fileno()), str(os.getpid()), how]
         with theirs:
             self._process = subprocess.Popen(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, UserError, product
 from bbo_suite.core.libraries import refusal
-from bbo_suite.supervised import LiveProblem, Service
+from bbo_suite.supervised import LiveProblem, Service, addresses
 from bbo_suite.supervised.commands import filled
 
 from ..gcc.compiler import installed
@@ -70,7 +70,7 @@ class CommandProblem(LiveProblem):
                 f"{__package__}.worker:serve",
                 (build, self.values(self.default_row())),
                 self.build.build_seconds + 60,
-                _MEMORY,
+                addresses(_MEMORY),
                 60 + self.build.build_seconds + runs,
                 name="tuning",
                 confined=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ import tempfile
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from bbo_suite import UserError
 from bbo_suite.core.space import Parameter, choice, scale
@@ -21,7 +23,7 @@ from ..packages import zig
 
 Entry = tuple[Parameter, tuple[str, ...], int]
 """A parameter, what each of its values puts into a command, and the index of its default."""
-READY = ("gcc", "gcc-wide", "clang", "xla-cpu")
+READY = ("gcc", "gcc-wide", "clang", "xla-cpu", "xla-gpu")
 LEVELS = ("-O3", "-O2", "-O1", "-Os", "-Oz")
 _GCC = re.compile(r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+)(?:-[\d.]+)?")
 _CLANG = re.compile(r"(?:.*-)?clang(?:\+\+)?(?:-[\d.]+)?")
@@ -57,28 +59,93 @@ _TUNED = {
     "enable-tail-merge": ("true", "false"),
 }
 """Options of LLVM by name and what to try; which of them a compiler knows, it says itself."""
-_ON_OFF = ("true", "false")
-_XLA = {
+_ON_OFF = (True, False)
+_XLA_EVERYWHERE: dict[str, tuple[Any, ...]] = {
     "xla_backend_optimization_level": (0, 1, 2, 3),
-    "xla_cpu_prefer_vector_width": (128, 256, 512),
-    "xla_cpu_parallel_codegen_split_count": (1, 4, 32),
-    "xla_cpu_opt_preset": ("CPU_OPT_PRESET_DEFAULT", "CPU_OPT_PRESET_FAST_RUNTIME", "CPU_OPT_PRESET_FAST_COMPILE"),
-    "xla_cpu_experimental_xnn_graph_fusion_mode": (
-        *("XNN_GRAPH_FUSION_MODE_DISABLED", "XNN_GRAPH_FUSION_MODE_GREEDY", "XNN_GRAPH_FUSION_MODE_GREEDY_SLINKY"),
-    ),
-    "xla_cpu_use_fusion_emitters": _ON_OFF,
-    "xla_cpu_use_xnnpack": _ON_OFF,
-    "xla_cpu_use_onednn": _ON_OFF,
-    "xla_cpu_multi_thread_eigen": _ON_OFF,
-    "xla_cpu_copy_insertion_use_region_analysis": _ON_OFF,
-    "xla_cpu_experimental_enable_tiling_propagation": _ON_OFF,
     "xla_llvm_disable_expensive_passes": _ON_OFF,
     "xla_llvm_enable_alias_scope_metadata": _ON_OFF,
     "xla_llvm_enable_noalias_metadata": _ON_OFF,
     "xla_llvm_enable_invariant_load_metadata": _ON_OFF,
     "xla_disable_hlo_passes": ("", "fusion", "algsimp", "cse", "reshape-mover", "while-loop-invariant-code-motion"),
 }
-"""XLA's debug options that matter on a CPU and change no meaning; which are known, and their defaults, jaxlib says."""
+_XLA: dict[str, dict[str, tuple[Any, ...]]] = {
+    "xla-cpu": {
+        "xla_cpu_prefer_vector_width": (128, 256, 512),
+        "xla_cpu_parallel_codegen_split_count": (1, 4, 32),
+        "xla_cpu_opt_preset": (
+            *("CPU_OPT_PRESET_DEFAULT", "CPU_OPT_PRESET_FAST_RUNTIME", "CPU_OPT_PRESET_FAST_COMPILE"),
+        ),
+        "xla_cpu_experimental_xnn_graph_fusion_mode": (
+            *("XNN_GRAPH_FUSION_MODE_DISABLED", "XNN_GRAPH_FUSION_MODE_GREEDY", "XNN_GRAPH_FUSION_MODE_GREEDY_SLINKY"),
+        ),
+        "xla_cpu_use_fusion_emitters": _ON_OFF,
+        "xla_cpu_use_xnnpack": _ON_OFF,
+        "xla_cpu_use_onednn": _ON_OFF,
+        "xla_cpu_multi_thread_eigen": _ON_OFF,
+        "xla_cpu_copy_insertion_use_region_analysis": _ON_OFF,
+        "xla_cpu_experimental_enable_tiling_propagation": _ON_OFF,
+        **_XLA_EVERYWHERE,
+    },
+    "xla-gpu": {
+        "xla_gpu_enable_triton_gemm": _ON_OFF,
+        "xla_gpu_triton_gemm_any": _ON_OFF,
+        "xla_gpu_exhaustive_tiling_search": _ON_OFF,
+        "xla_gpu_enable_cublaslt": _ON_OFF,
+        "xla_gpu_cublas_fallback": _ON_OFF,
+        "xla_gpu_cudnn_gemm_fusion_level": (0, 1, 2, 3),
+        "xla_gpu_gemm_rewrite_size_threshold": (0, 100, 10_000),
+        "xla_gpu_dot_merger_threshold_mb": (0, 16, 32, 64, 128),
+        "xla_gpu_autotune_level": (0, 1, 4),
+        "xla_gpu_fusion_autotune_top_k_configs": (1, 4, 16),
+        "xla_gpu_experimental_enable_fusion_autotuner": _ON_OFF,
+        "xla_gpu_experimental_enable_fusion_block_level_rewriter": _ON_OFF,
+        "xla_gpu_experimental_enable_triton_heroless_priority_fusion": _ON_OFF,
+        "xla_gpu_experimental_all_fusions_with_triton": _ON_OFF,
+        "xla_gpu_unsupported_enable_triton_multi_output_fusion": _ON_OFF,
+        "xla_gpu_experimental_max_unroll_factor": (0, 1, 2, 4, 8, 16),
+        "xla_gpu_native_emitter_tune_unroll_factor_for_loops": _ON_OFF,
+        "xla_gpu_graph_min_graph_size": (1, 5, 20, 1_000_000),
+        "xla_gpu_graph_enable_concurrent_region": _ON_OFF,
+        "xla_gpu_command_buffer_unroll_loops": _ON_OFF,
+        "xla_gpu_enable_pdl": _ON_OFF,
+        "xla_gpu_async_dot": _ON_OFF,
+        "xla_gpu_enable_latency_hiding_scheduler": _ON_OFF,
+        "xla_gpu_enable_while_loop_unrolling": (
+            *("WHILE_LOOP_UNROLLING_NO_UNROLL", "WHILE_LOOP_UNROLLING_DOUBLE_BUFFER"),
+            *("WHILE_LOOP_UNROLLING_FULL_UNROLL", "WHILE_LOOP_UNROLLING_AUTO_UNROLL"),
+        ),
+        "xla_gpu_enable_dynamic_slice_fusion": _ON_OFF,
+        "xla_gpu_copy_insertion_use_region_analysis": _ON_OFF,
+        "xla_gpu_enable_shared_constants": _ON_OFF,
+        "xla_gpu_enable_cudnn_layer_norm": _ON_OFF,
+        "xla_gpu_enable_cub_radix_sort": _ON_OFF,
+        "xla_gpu_use_runtime_fusion": _ON_OFF,
+        "xla_gpu_force_conv_nchw": _ON_OFF,
+        "xla_gpu_force_conv_nhwc": _ON_OFF,
+        **_XLA_EVERYWHERE,
+    },
+}
+"""XLA's debug options that matter on one device and change no meaning. jaxlib says which it knows, and defaults."""
+_XLA_DEFAULTS = """
+import json, os, pathlib, re, sys, tempfile
+with tempfile.TemporaryDirectory() as place:
+    os.environ["XLA_FLAGS"] = f"--xla_dump_to={place} --xla_dump_hlo_as_text"
+    import jax
+    lowered = jax.jit(lambda x: x + 1).lower(1)
+    def is_default(name, value):
+        try:
+            lowered.compile(compiler_options={name: value})
+        except Exception:
+            return False
+        dumped = list(pathlib.Path(place).glob("*.debug_options"))
+        set_to = "".join(each.read_text() for each in dumped)
+        for each in dumped:
+            each.unlink()
+        return bool(dumped) and not re.search(f"^{name}:", set_to, re.MULTILINE)
+    asked = json.loads(sys.argv[1]).items()
+    print(json.dumps({name: value for name, values in asked for value in values if is_default(name, value)}))
+"""
+"""Prints the default of each option that is known: what XLA dumps names only options that differ from theirs."""
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
 
@@ -110,8 +177,8 @@ def ready(name: str, command: str, run: str, goal: str, start: str = "") -> tupl
     Raises:
       UserError: there is no such compiler.
     """
-    if name == "xla-cpu":
-        return _of_xla(_named(run, _PYTHON) or sys.executable), {}
+    if name in _XLA:
+        return _of_xla(_named(run, _PYTHON) or sys.executable, _XLA[name]), {}
     level = next((word for word in _words(command) if re.fullmatch("-O[0-9a-z]*", word)), "")
     start = level or start or ("-Oz" if goal == "size" else "-O3")
     if name == "clang":
@@ -168,36 +235,35 @@ def _of_clang(command: str, level: str) -> list[Entry]:
     return entries
 
 
-def _of_xla(python: str) -> list[Entry]:
+def _of_xla(python: str, options: dict[str, tuple[Any, ...]]) -> list[Entry]:
     entries: list[Entry] = []
-    for name, default in _xla_flags(python).items():
-        values = tuple(map(str, _XLA.get(name, ())))
-        if default in values:
-            place = values.index(default)
-            entries.append(
-                (
-                    choice(f"--{name}", tuple(each or "none" for each in values)),
-                    _texts(f"--{name}=", values, place),
-                    place,
-                )
-            )
+    for name, default in _xla_defaults(python, json.dumps(options)).items():
+        place, values = options[name].index(default), [_xla_text(value) for value in options[name]]
+        parameter = choice(f"--{name}", tuple(each or "none" for each in values))
+        entries.append((parameter, _texts(f"--{name}=", tuple(values), place), place))
     return entries
 
 
+def _xla_text(value: Any) -> str:  # noqa: ANN401 - as XLA's options have them
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @lru_cache(maxsize=4)
-def _xla_flags(python: str) -> dict[str, str]:
-    """Return the defaults of XLA's debug options, by name, as the jaxlib of a Python lists them.
+def _xla_defaults(python: str, options: str) -> dict[str, Any]:
+    """Return the defaults of XLA's options, by name, as the jaxlib of a Python has them, which may not know them all.
+
+    Args:
+      options: JSON of the values of each, by name.
 
     Raises:
-      UserError: it has none.
+      UserError: it has no jax, or knows none of them.
     """
-    asked = [python, "-c", "import jax; jax.devices('cpu'); jax.jit(lambda x: x + 1)(1)"]
-    variables = os.environ | {"XLA_FLAGS": "--help", "JAX_PLATFORMS": "cpu"}
+    variables = os.environ | {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_COMPILATION_CACHE": "false"}
+    asked = [python, "-c", _XLA_DEFAULTS, options]
     done = subprocess.run(asked, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=variables)
-    known = re.findall(r"^\t--(xla_\w+)=\"?([^\s\"]*)\"?\s*\t", done.stderr, re.MULTILINE)
-    if not known:
+    if done.returncode or not (known := json.loads(done.stdout)):
         raise UserError(f"{python} cannot list XLA's options; let --run call a Python that has jax")
-    return dict(known)
+    return known
 
 
 @lru_cache(maxsize=4)

@@ -15,8 +15,7 @@ from bbo_suite.core.task import Structure
 from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import LiveProblem, Service
 
-from .schedules import default, source, space, structure
-from .stages import PIPELINES
+from .schedules import PIPELINES, default, source, space, structure
 
 AUTOSCHEDULERS: dict[str, tuple[tuple[str, str], ...]] = {
     "Mullapudi2016": (),

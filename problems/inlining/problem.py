@@ -19,6 +19,7 @@ from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import LiveProblem, PartRow, Service, name_key, packed_by_name
 
 from ..llvm.ir import SOURCES, names, read, shipped
+from ..llvm.machine_code import OPCODES
 from ..llvm.problem import OLDEST, llvm_version
 from ..packages import installed_version
 from ..programs_c import SEEDS
@@ -27,7 +28,7 @@ from .replay import NOTHING, replayed, replaying
 if TYPE_CHECKING:
     from .decomposition import CallGraph, InliningDecomposition
 
-OBJECTIVES = {"bytes": "bytes", "data": "bytes", "instructions": "instructions"}
+OBJECTIVES = {"bytes": "bytes", "data": "bytes", "instructions": "instructions", "time": "times the default"}
 """Each objective and its unit."""
 VALUES = ("default", "call", "inline")
 _OPTIMA = Path(__file__).with_name("optima.json")
@@ -42,22 +43,24 @@ class InliningProblem(LiveProblem):
     """Which calls LLVM inlines: `inlining/program`, or `inlining:file.c`, `.cpp`, `.ll`, or `inlining:a.c+b.c`.
 
     Each call whose callee the module defines is a decision: left to LLVM, called, or inlined. The default leaves all to
-    LLVM, which is -Oz. The cost is the bytes of code of the object; with `@data` those of read-only data, too; with
-    `@instructions` the instructions that remain. Several files become one module. A file of C or C++ is compiled by
-    zig's clang. Every candidate is run as in `llvm/...`, and wrong if its results differ. A candidate that would grow
-    beyond four times the module and 10,000 instructions fails.
+    LLVM, which is -Oz, or -O3 for time. The cost is the bytes of code of the object; with `@data` those of read-only
+    data, too; with `@instructions` the instructions that remain; with `@time` the processor time of a call of
+    `uint64_t run(uint64_t)` over that of the default, both measured in turns, where equal code is measured once.
+    Several files become one module. A file of C or C++ is compiled by zig's clang. Every candidate is run as in
+    `llvm/...`, and wrong if its results differ. A candidate that would grow beyond four times the module and 10,000
+    instructions fails.
 
-    Parts are the functions of the object, see `InliningDecomposition`: nearly exact. `graph` has the call graph, the
-    features of each site, and what the default does. Sites that the source decides, and recursive ones, are left out.
+    Parts are the functions of the object, see `InliningDecomposition`: nearly exact; times have none. `graph` has the
+    call graph, the features of each site, and what the default does. Sites that the source decides, and recursive ones,
+    are left out.
     """
 
     variant_marks: ClassVar[str] = "@"
     instances: ClassVar[tuple[str, ...]] = names()
-    tells_parts = True
     reads_files = True
     decision = "which calls LLVM inlines"
     optimum_known = "8 small programs"
-    costs = "bytes of code, or instructions"
+    costs = "bytes of code, instructions, or time over the default's"
     time_per_candidate = "0.02 to 2 s"
 
     def __init__(self, instance: str | Path) -> None:
@@ -73,6 +76,9 @@ class InliningProblem(LiveProblem):
         name, variant = split_variant(instance, OBJECTIVES)
         objective = variant or "bytes"
         self.unit = OBJECTIVES[objective]  # type: ignore[misc]
+        self.noisy = self.timed = objective == "time"
+        self.tells_parts = not self.timed
+        self.statistics = ("bytes of code", "functions", *OPCODES) if self.timed else ()
         self._files = _split(name) if isinstance(instance, Path) else []
         self._stem = self._files[0].stem if self._files else name
         self.pasted_file = f"{self._stem}.inlining" if self._is_one_source() else ""
@@ -90,7 +96,7 @@ class InliningProblem(LiveProblem):
         self.default = np.zeros(len(self._decided), np.int64)
         self._keys = np.array([name_key(name) for name in self.graph.names], np.uint64)
         content = "|".join((str(_FORMAT), compiler, objective, self.space.digest(), *texts))
-        self._identify(content, compiler)
+        self._identify(content, "" if self.noisy else compiler)
         if objective == "bytes" and not self._files:
             self.optimum = json.loads(_OPTIMA.read_text()).get(compiler, {}).get(name)
 
@@ -131,9 +137,10 @@ class InliningProblem(LiveProblem):
         return packed_by_name(rows)
 
     def evaluate_parts(self, configs: NDArray) -> Evaluations:
-        """Return the costs with those of the functions that are described, and of the rest."""
+        """Return the costs with those of the functions that are described, and of the rest; times have none."""
         found = super().evaluate_parts(configs)
-        assert found.parts is not None
+        if found.parts is None:
+            return found
         by_name = [found.parts.of_candidate(i) for i in range(len(configs))]
         told = [self._told(*each) for each in zip(configs, found.values.tolist(), by_name, strict=True)]
         starts = np.cumsum([0, *(len(keys) for keys, _ in told)])
@@ -149,6 +156,16 @@ class InliningProblem(LiveProblem):
         known = dict(zip(by_name.keys.tolist(), by_name.costs.tolist(), strict=True))
         costs = np.array([known.get(key, 0.0) for key in self._keys[places[:-1]].tolist()])
         return keys, np.append(costs, value - costs.sum())
+
+    def ratios(self, config: NDArray, reference: NDArray | str, first: int, count: int) -> Sequence[float]:
+        """Return logarithms of ratios of two candidates' times, measured in turns; none if the cost is no time."""
+        if not self.timed or isinstance(reference, str):
+            return ()
+        return self._ratios(self.request(config), self.request(reference), first, count)
+
+    @property
+    def _level(self) -> str:
+        return "-O3" if self.timed else "-Oz"
 
     @property
     def decomposition(self) -> InliningDecomposition:
@@ -189,19 +206,18 @@ class InliningProblem(LiveProblem):
             tuple(features),
             Graph(graph.sizes.astype(np.float32), _KINDS, edges),
             edges=np.arange(len(sites), dtype=np.int32),
-            parts=self.decomposition,
+            parts=None if self.timed else self.decomposition,
         )
 
     def picture(self, config: NDArray) -> Program | None:
         """Return the functions of the object with their sizes, the bodies in each, and the calls that are left.
 
-        Which calls are inlined is as `InliningDecomposition` sees it; None if the candidate fails.
+        Which calls are inlined is as `InliningDecomposition` sees it; None if it fails or its cost is a time.
         """
         found = super().evaluate_parts(config[None])
-        assert found.parts is not None
-        sizes = dict(zip(found.parts.keys.tolist(), found.parts.costs.tolist(), strict=True))
-        if not sizes:
+        if found.parts is None or not len(found.parts.keys):
             return None
+        sizes = dict(zip(found.parts.keys.tolist(), found.parts.costs.tolist(), strict=True))
         costs = np.array([sizes.get(key, 0.0) for key in self._keys.tolist()])
         return _drawn(self.graph, self.decomposition.inlined(config), costs, float(found.values[0]))
 
@@ -222,16 +238,18 @@ class InliningProblem(LiveProblem):
             return "for reading only; for a file of C or C++ it is a file that clang replays"
         file = self._files[0]
         compiler = "clang++" if file.suffix in SOURCES[1:] else "clang"
-        words = [compiler, *replaying(self.pasted_file), "-c", str(file)]
+        words = [compiler, *replaying(self.pasted_file, self._level), "-c", str(file)]
         return f"{shlex.join(words)}; the code must be as it was, and LLVM {llvm_version()}"
 
     def replayed(self, config: NDArray, value: float) -> str:
         """Return whether clang makes of the pasted lines what was promised, and whether the results are right."""
-        if not self.pasted_file or self.unit != "bytes":
+        if not self.pasted_file:
             return ""
         from .worker import RESULTS, TEXT
 
-        return replayed(self.query(TEXT), self.paste(config), value, lambda text: self.query((RESULTS, text)))
+        promised = value if self.unit == "bytes" else None
+        module, lines = self.query(TEXT), self.paste(config)
+        return replayed(module, lines, self._level, promised, lambda text: self.query((RESULTS, text)))
 
     def facts(self) -> dict[str, str]:
         """Return the compiler, the call graph, and whether results are compared."""
@@ -239,7 +257,7 @@ class InliningProblem(LiveProblem):
         compared = "run, and its output compared with that" if main else "run and compared with those"
         return {
             "compiler": f"LLVM through llvmlite {version('llvmlite')}",
-            "default is": "-Oz",
+            "default is": self._level,
             "functions": f"{len(graph.names):,}",
             "calls": f"{len(graph.callers):,} of these functions, {len(self._decided):,} to decide",
             "inlined by default": f"{int((graph.default[self._decided] > 0).sum()):,}",

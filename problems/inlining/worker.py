@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from ..llvm.actions import FUNCTIONS, MODULE
+from ..llvm.ir import without_size
 from ..llvm.machine_code import Row, code_functions, instructions, sections, text_functions
 from ..llvm.worker import Enter, Optimiser, Passes, forbid_processes, prepare
 from .sites import Function, Module
@@ -42,7 +43,7 @@ def serve(texts: tuple[str, ...], objective: str, seeds: tuple[int, ...]) -> Cal
 
     Args:
       texts: of modules, which are linked to one.
-      objective: `instructions`, `bytes` or `data`.
+      objective: `instructions`, `bytes`, `data` or `time`.
       seeds: arguments of `run` when results are compared.
 
     Raises:
@@ -65,9 +66,7 @@ class _Inliner(Optimiser):
     """A module, its call sites, and the outcomes of decisions."""
 
     def __init__(self, text: str, objective: str, seeds: tuple[int, ...]) -> None:
-        super().__init__(
-            text, text, objective, seeds, (), forbid_processes, lambda m, machine, _: Decisions(m, machine)
-        )
+        super().__init__(text, without_size(text), objective, seeds, (MODULE,), forbid_processes, Decisions)
 
     def answer(self, request: Any, enter: Enter) -> Any:  # noqa: ANN401 - as the base class
         """Return the call graph, the module, what a candidate inlines, a verdict, or what the base class does."""
@@ -120,18 +119,20 @@ class _Inliner(Optimiser):
 class Decisions:
     """Compiles a module with decisions on its sites, as `Passes` compiles one with actions."""
 
-    def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int) -> None:
         llvm.set_option("", "-inline-cost-full")  # else LLVM looks at no stated cost of what it thinks too dear
         self.module = Module(str(module))
         if not self.module.decisions:
             raise ValueError("it has no call whose inlining is open: none of a function that it defines itself")
-        self._passes = Passes(module.as_bitcode(), machine, 2)
+        self._passes = Passes(module.as_bitcode(), machine, level)
         self._sizes = [instructions("\n".join(["", *(line for _, line in f.lines)])) for f in self.module.functions]
         self._most = _GROWTH * sum(self._sizes) + _SPARE
 
-    def run(self, decisions: str) -> llvm.ModuleRef:
-        """Return a new module, compiled with decisions."""
-        return self.finish((b"", decisions))
+    def run(self, decisions: str | Sequence[str]) -> llvm.ModuleRef:
+        """Return a new module, compiled with decisions, or with the actions `(MODULE,)`: the default."""
+        if isinstance(decisions, str):
+            return self.finish((b"", decisions))
+        return self._compiled(self.module.text)
 
     def state(self, decisions: str) -> tuple[bytes, str]:
         """Return what `finish` takes."""

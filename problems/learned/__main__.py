@@ -38,8 +38,7 @@ def data(
 ) -> None:
     """Write a data set of kernels with random layouts, fusions, tiles and flags."""
     from ..tensor_compiler.hardware.machine import MACHINES
-    from .dataset import save
-    from .generate import HELD_OUT, TRAINING, generate
+    from .dataset import HELD_OUT, TRAINING, generate, save
 
     if machine not in MACHINES:
         raise UserError(f"there is no machine {machine!r}; choose one of {', '.join(MACHINES)}")
@@ -90,8 +89,7 @@ def train(
 ) -> None:
     """Train the three models of kernels on a data set."""
     from .dataset import load
-    from .model import save
-    from .network import REDUCTIONS
+    from .model import REDUCTIONS, save
     from .training import fit
 
     if reduction not in REDUCTIONS:

@@ -15,7 +15,7 @@ from bbo_suite.fleet.library import Groups, KernelLibrary, Progress, cached_arra
 
 from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, KERNEL_TIMES, MACHINES, Machine
 from ..tensor_compiler.tasks.kernel_families import OneKernel
-from .generate import SHIPPED, TRAINING
+from .dataset import SHIPPED, TRAINING
 
 _VERSION = 1
 """Raised whenever the content of the cached file changes."""

@@ -20,7 +20,7 @@ from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS
 from ..tensor_compiler.hardware.machine import Machine
 from ..tensor_compiler.passes import row_keys
 from ..tensor_compiler.tasks.programs import program as program_file
-from .generate import MOST_NODES, plans
+from .dataset import MOST_NODES, plans
 from .kernels import SIZES, KernelGraphs, KernelReader, features
 from .model import CostModel, embeddings, scores
 

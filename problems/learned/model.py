@@ -1,4 +1,7 @@
-"""Learned cost models of kernels: what they predict, in batches of few shapes, and their files."""
+"""Learned cost models of kernels: their network, what they predict, in batches of few shapes, and their files.
+
+Kernels are embedded by GraphSAGE, and heads predict their times.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,164 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 from bbo_suite.files.arrays import ArrayFile
-from bbo_suite.nets import filter_jit, padded, parameters, with_parameters
+from bbo_suite.nets import MeanSage, averages, dense, filter_jit, linear_layers, padded, parameters, with_parameters
 
 from ..tensor_compiler.hardware.machine import KERNEL_TIMES
 from .kernels import KERNEL_FEATURES, NODE_FEATURES, OPCODES, Batch, KernelGraphs, batched, pad
-from .network import GRAPH_KINDS, REDUCTIONS, SETTING_KINDS, WIDTH, Network, Standard
+
+WIDTH = 48
+_OPCODE_WIDTH = 16
+_LAYERS = 3
+_HIDDEN = 64
+RANKED = 10.0
+"""What a score that is only ranked starts from: this many times the log of a time."""
+REDUCTIONS = ("mean", "max", "sum", "lstm", "transformer")
+"""How the embeddings of a kernel's operations become one of the kernel."""
+GRAPH_KINDS, SETTING_KINDS = ("graph",), ("tiles", "flags")
+"""What a network may predict: times of whole kernels, or of their tiles and flags, in an order within each kernel."""
+_HEADS = 4
+_TYPICAL = 8.0  # operations; sums are divided by it
+
+
+class Reduction(eqx.Module):
+    """One of `REDUCTIONS`; nodes are in topological order, which only the LSTM sees."""
+
+    kind: str = eqx.field(static=True)
+    cell: eqx.nn.LSTMCell | None
+    attention: eqx.nn.MultiheadAttention | None
+
+    def __init__(self, kind: str, width: int, key: Array) -> None:
+        self.kind = kind
+        self.cell = eqx.nn.LSTMCell(width, width, key=key) if kind == "lstm" else None
+        self.attention = eqx.nn.MultiheadAttention(_HEADS, width, key=key) if kind == "transformer" else None
+
+    def __call__(self, h: Array, real: Array) -> Array:
+        """Return `(b, width)` embeddings of kernels from `(b, n, width)` of their nodes, of which `(b, n)` are real."""
+        if self.cell is not None:
+            return jax.vmap(self._last)(h, real)
+        if self.attention is not None:
+            h = h + jax.vmap(self._attend)(h, real)
+        shown = jnp.where(real[:, :, None], h, 0.0)
+        if self.kind == "max":
+            return jnp.where(real[:, :, None], h, -1e9).max(axis=1, initial=-10.0)
+        total = shown.sum(axis=1)
+        return total / _TYPICAL if self.kind == "sum" else total / jnp.maximum(real.sum(axis=1, keepdims=True), 1)
+
+    def _attend(self, h: Array, real: Array) -> Array:
+        assert self.attention is not None
+        mask = jnp.broadcast_to(real[None, :] | ~real.any(), (len(h), len(h)))
+        return self.attention(h, h, h, mask=mask)
+
+    def _last(self, h: Array, real: Array) -> Array:
+        """Return the state of the LSTM after the last real node."""
+
+        def step(state: tuple[Array, Array], row: tuple[Array, Array]) -> tuple[tuple[Array, Array], None]:
+            assert self.cell is not None
+            value, is_real = row
+            new = self.cell(value, state)
+            return (jnp.where(is_real, new[0], state[0]), jnp.where(is_real, new[1], state[1])), None
+
+        start = (jnp.zeros(h.shape[1]), jnp.zeros(h.shape[1]))
+        return jax.lax.scan(step, start, (h, real))[0][0]
+
+
+class Encoder(eqx.Module):
+    """Embeds the graph of a kernel."""
+
+    opcode: Array
+    first: eqx.nn.Linear
+    layers: list[MeanSage]
+    reduction: Reduction
+
+    def __init__(self, reduction: str, key: Array) -> None:
+        keys = jax.random.split(key, _LAYERS + 3)
+        self.opcode = 0.1 * jax.random.normal(keys[0], (len(OPCODES), _OPCODE_WIDTH))
+        self.first = eqx.nn.Linear(_OPCODE_WIDTH + len(NODE_FEATURES), WIDTH, key=keys[1])
+        self.layers = [MeanSage(WIDTH, k) for k in keys[3:]]
+        self.reduction = Reduction(reduction, WIDTH, keys[2])
+
+    def __call__(self, opcodes: Array, nodes: Array, real: Array, edges: Array) -> Array:
+        """Return `(b, WIDTH)` embeddings of a batch; see `Batch`."""
+        h = jax.nn.relu(dense(self.first, jnp.concatenate([self.opcode[opcodes], nodes], axis=2)))
+        below, above = averages(edges, h.shape[1])
+        for layer in self.layers:
+            h = layer(h, below, above)
+        return self.reduction(h, real)
+
+
+class Head(eqx.Module):
+    """Adds to the log of the analytical model's estimate what it gets wrong."""
+
+    layers: tuple[eqx.nn.Linear, ...]
+    scale: Array
+
+    def __init__(self, scale: float, key: Array) -> None:
+        self.layers = linear_layers((WIDTH + len(KERNEL_FEATURES), _HIDDEN, _HIDDEN, 1), key)
+        self.scale = jnp.log(jnp.array(scale))
+
+    def __call__(self, embedding: Array, features: Array, logs: Array) -> Array:
+        """Return scores `(...,)` from `(..., WIDTH)` embeddings, `(..., f)` features, and logs of the estimates."""
+        h = jnp.concatenate([embedding, features], axis=-1)
+        for layer in self.layers[:-1]:
+            h = jax.nn.relu(dense(layer, h))
+        return jnp.exp(self.scale) * (logs + dense(self.layers[-1], h)[..., 0])
+
+
+class Standard(eqx.Module):
+    """Means and deviations of features in the training data; they are not trained."""
+
+    mean: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float32]) -> Standard:
+        """Return those of `(m, f)` rows; a feature that never changes is left as it is."""
+        deviation = rows.std(axis=0)
+        return cls(jnp.asarray(rows.mean(axis=0)), jnp.asarray(np.where(deviation > 1e-6, deviation, 1.0)))
+
+    def __call__(self, rows: Array) -> Array:
+        """Return features of mean 0 and deviation 1, cut off where no training data is near."""
+        mean, deviation = jax.lax.stop_gradient((self.mean, self.deviation))
+        return jnp.clip((rows - mean) / deviation, -4.0, 4.0)
+
+
+class Network(eqx.Module):
+    """An encoder and the heads that share it, by what they predict: `GRAPH_KINDS`, or `SETTING_KINDS`."""
+
+    nodes: Standard
+    kernels: Standard
+    encoder: Encoder
+    heads: dict[str, Head]
+
+    def __init__(
+        self,
+        nodes: Standard,
+        kernels: Standard,
+        kinds: tuple[str, ...],
+        reduction: str,
+        key: Array,
+        scale: float = 1.0,
+    ) -> None:
+        first, *keys = jax.random.split(key, 1 + len(kinds))
+        self.nodes, self.kernels, self.encoder = nodes, kernels, Encoder(reduction, first)
+        self.heads = {kind: Head(scale, k) for kind, k in zip(kinds, keys, strict=True)}
+
+    def embed(self, batch: Batch) -> Array:
+        """Return `(b, WIDTH)` embeddings of kernels."""
+        opcodes, nodes, real, edges = map(jnp.asarray, batch)
+        return self.encoder(opcodes, self.nodes(nodes), real, edges)
+
+    def score(self, kind: str, embedding: Array, features: Array, estimates: Array) -> Array:
+        """Return `(b, c)` scores of c settings each: the log of the seconds, or for relative models an order.
+
+        Args:
+          embedding: `(b, WIDTH)`.
+          features: `(b, c, f)` of the kernels with the settings.
+          estimates: `(b, c)` logs of the analytical model's seconds.
+        """
+        wide = jnp.broadcast_to(embedding[:, None], (*features.shape[:2], embedding.shape[1]))
+        return self.heads[kind](wide, self.kernels(features), estimates)
+
 
 _FILE = ArrayFile(
     "learned cost model",

@@ -13,8 +13,7 @@ from bbo_suite.core.versions import content
 from ..tensor_compiler.fusion.fusion_pass import CandidateKernels
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, compile_kernels, seconds_of_kernels
 from ..tensor_compiler.hardware.machine import Machine
-from .dataset import choose
-from .generate import SHIPPED
+from .dataset import SHIPPED, choose
 from .kernels import SIZES, KernelGraphs, KernelReader, features
 from .model import CostModel, embeddings, load, scores
 

@@ -23,8 +23,7 @@ from bbo_suite.nets import filter_jit, padded
 
 from .dataset import Kernels
 from .kernels import Batch, batched, features, pad
-from .model import CostModel, embeddings, scores
-from .network import GRAPH_KINDS, RANKED, SETTING_KINDS, Network, Standard
+from .model import GRAPH_KINDS, RANKED, SETTING_KINDS, CostModel, Network, Standard, embeddings, scores
 
 _RATE = 2e-3
 _HIDDEN_OPCODES = 0.02

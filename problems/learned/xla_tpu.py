@@ -29,8 +29,7 @@ from ..tensor_compiler.graph.flatten import Operation
 from ..tensor_compiler.hardware.kernel_settings import SLOTS, compile_kernels
 from ..tensor_compiler.hardware.machine import one_core
 from ..tensor_compiler.hlo.opcodes import bytes_of
-from .dataset import Kernels, Settings
-from .generate import MOST_NODES
+from .dataset import MOST_NODES, Kernels, Settings
 from .kernels import KernelGraphs, number_of
 
 ON_CHIP = 0.5

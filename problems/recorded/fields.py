@@ -141,16 +141,36 @@ def number(value: Any, place: str) -> float:  # noqa: ANN401 - JSON
     Raises:
       ValueError: it is not a finite number, or negative; `place` says where.
     """
+    cost = _float(value, place)
+    if not (math.isfinite(cost) and cost >= 0):
+        raise ValueError(
+            f"{place} is {_shown(cost)}, but a cost is finite and not negative; mark it as a failure, or drop it"
+        )
+    return cost
+
+
+def finite(value: Any, place: str) -> float:  # noqa: ANN401 - JSON
+    """Return a number.
+
+    Raises:
+      ValueError: it is not a finite number; `place` says where.
+    """
+    if not math.isfinite(told := _float(value, place)):
+        raise ValueError(f"{place} is {_shown(told)}, not a finite number; leave it out")
+    return told
+
+
+def _float(value: Any, place: str) -> float:  # noqa: ANN401 - JSON
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"{place} is {_type_name(value)}, not a number")
     try:
-        cost = float(value)
+        return float(value)
     except OverflowError:
-        cost = math.inf
-    if not (math.isfinite(cost) and cost >= 0):
-        shown = "NaN" if math.isnan(cost) else f"{cost:g}"
-        raise ValueError(f"{place} is {shown}, but a cost is finite and not negative; mark it as a failure, or drop it")
-    return cost
+        return math.inf
+
+
+def _shown(value: float) -> str:
+    return "NaN" if math.isnan(value) else f"{value:g}"
 
 
 def is_failure(cost: float) -> bool:

@@ -1,6 +1,6 @@
 """Reads files of measurements. The format is recognised by the content, not by the name, and nothing is executed.
 
-Here are also the two formats that are no JSON: Parquet as `record` writes it, and TpuGraphs' npz (Phothilimthana et al.
+Here are also the two formats that are no text: Parquet as `record` writes it, and TpuGraphs' npz (Phothilimthana et al.
 2023) with tile sizes of one kernel, or layouts of one program, on a TPU.
 """
 
@@ -24,6 +24,7 @@ from bbo_suite.files.reading import largest_unpacked, parse_json, read_bounded
 from bbo_suite.recording.files import COLUMNS, KEY, cells_of, reading
 
 from ..reading import explained
+from .catbench import is_catbench, read_catbench
 from .fields import get, texts
 from .json_formats import complete_rows, read_kernel_tuner, read_ktt, read_t4
 from .table import Codes, Outcomes, Recording, recording, with_default, with_fallback_default
@@ -31,7 +32,7 @@ from .table import Codes, Outcomes, Recording, recording, with_default, with_fal
 LARGEST = 1 << 30
 """Largest text in bytes after unpacking; about 4 million configurations."""
 _LARGEST_ARRAYS = 1 << 32
-FORMATS = "a Kernel Tuner cache, T4, KTT output, TpuGraphs npz, or Parquet written by `record`"
+FORMATS = "a Kernel Tuner cache, T4, KTT output, a CATBench table, TpuGraphs npz, or Parquet written by `record`"
 
 
 def read(path: Path) -> Recording:
@@ -51,7 +52,8 @@ def _recording(data: bytes) -> Recording:
         return read_tpu_graphs(_arrays(data))
     if not data.strip():
         raise ValueError(f"it is empty; it must be {FORMATS}")
-    return _from_json(getincrementaldecoder("utf-8-sig")().decode(data))  # half a character at the end is dropped
+    text = getincrementaldecoder("utf-8-sig")().decode(data)  # half a character at the end is dropped
+    return read_catbench(text) if is_catbench(text) else _from_json(text)
 
 
 def _from_json(text: str) -> Recording:
@@ -218,7 +220,8 @@ def read_parquet(data: bytes) -> Recording:
         }
     metadata = parse_json(stored)
     unit, default = get(metadata, "unit", str, "its metadata"), get(metadata, "default", dict, "its metadata")
-    names = [name for name in names if name not in COLUMNS]
+    told = _told(metadata, content)
+    names = [name for name in names if name not in COLUMNS and name not in told]
     mixed = set(texts(metadata.get("as_text"), "'as_text' of its metadata"))
     columns = [[parse_json(str(cell)) for cell in content[name]] if name in mixed else content[name] for name in names]
     costs, words, reasons = (content[name] for name in COLUMNS)
@@ -228,7 +231,16 @@ def read_parquet(data: bytes) -> Recording:
         raise ValueError("one of its rows has an unknown status, or status ok without a cost")
     facts = {"format": "Parquet", "recorded problem": str(metadata.get("problem"))}
     measured = Outcomes(values, status, [reason or "" for reason in reasons])
-    return recording(names, columns, measured, unit, default, facts)
+    return recording(names, columns, measured, unit, default, facts, told)
+
+
+def _told(metadata: dict[str, Any], content: Mapping[str, list[Any]]) -> dict[str, list[float]]:
+    """Return what compiling told, by name."""
+    told = texts(metadata.get("statistics", []), "'statistics' of its metadata")
+    for name in told:
+        if name in COLUMNS or not all(isinstance(cell, (int, float)) for cell in content.get(name, [""])):
+            raise ValueError(f"it has no column of numbers {name!r}, which 'statistics' of its metadata names")
+    return {name: content[name] for name in told}
 
 
 def _columns(file: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a library that may be missing

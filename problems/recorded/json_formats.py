@@ -14,7 +14,7 @@ from bbo_suite import Status
 from bbo_suite.files.reading import parse_json
 from bbo_suite.recording.files import INVALIDITY
 
-from .fields import SECONDS, Unit, cost_unit, get, is_failure, noise, number, per_second, texts, version
+from .fields import SECONDS, Unit, cost_unit, finite, get, is_failure, noise, number, per_second, texts, version
 from .table import Outcomes, Recording, recording
 
 _FAILURES = {"CompilationFailedConfig": Status.COMPILE_ERROR, "InvalidConfig": Status.FORBIDDEN}
@@ -177,7 +177,25 @@ def read_t4(document: dict[str, Any]) -> Recording:
     repeats = [get(row, "times", dict, f"result {i}").get("runtimes") for i, row in enumerate(results)]
     facts = {"format": "T4"} | _t4_provenance(metadata) | noise(repeats, "the 'runtimes' of a result")
     facts |= _turning(unit, named or str(metadata.get("unit")))
-    return recording(names, columns, _in_unit(measured, unit), unit.name, default, facts)
+    told = {
+        name: [_t4_statistic(row, name, i) for i, row in enumerate(results)] for name in _t4_told(metadata, results)
+    }
+    return recording(names, columns, _in_unit(measured, unit), unit.name, default, facts, told)
+
+
+def _t4_told(metadata: dict[str, Any], results: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the names of what compiling tells. T4 has none: other measurements, such as energy, need a run."""
+    names = texts(metadata.get("statistics", []), "'statistics' of 'metadata'")
+    objectives = [name for row in results for name in row.get("objectives", ())[:1]]
+    if searched := [name for name in names if name in objectives]:
+        raise ValueError(f"'statistics' of 'metadata' has the objective {searched[0]!r}, which compiling cannot tell")
+    return names
+
+
+def _t4_statistic(row: dict[str, Any], name: str, i: int) -> float:
+    """Return what compiling told of a configuration; nan if it could not be compiled."""
+    named = [each for each in row.get("measurements", ()) if isinstance(each, dict) and each.get("name") == name]
+    return finite(named[0].get("value"), f"{name!r} of result {i}") if named else np.nan
 
 
 def _turning(unit: Unit, named: str) -> dict[str, str]:

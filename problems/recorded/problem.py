@@ -26,10 +26,11 @@ _FORMAT = 1
 class RecordedProblem(Problem):
     """Configurations that were measured before: `recorded/NAME`, or `recorded:FILE` for your own file.
 
-    A file is a Kernel Tuner cache, T4, KTT output, an npz of TpuGraphs, or written by `record`; plain or gzipped. A
-    parameter has the values that occur in the file, ordered if they are numbers. A configuration that was not measured
-    is forbidden, and one that failed then fails again. The optimum is the lowest cost. The default is the one that the
-    file names, otherwise the configuration of median cost.
+    A file is a Kernel Tuner cache, T4, KTT output, a CATBench table, an npz of TpuGraphs, or written by `record`;
+    plain or gzipped. A parameter has the values that occur in the file, ordered if they are numbers. A configuration
+    that was not measured is forbidden, and one that failed then fails again. The optimum is the lowest cost. The
+    default is the one that the file names, otherwise the configuration of median cost. What compiling tells is known
+    if the file has it.
     """
 
     variant_marks: ClassVar[str] = ""
@@ -63,6 +64,8 @@ class RecordedProblem(Problem):
         order = np.argsort(self._table.places(recorded.rows))
         self._costs, self._status = recorded.costs[order], recorded.status[order]
         self._reasons = [recorded.reasons[i] for i in order.tolist()]
+        self.statistics = tuple(recorded.statistics)
+        self._told = np.array([*recorded.statistics.values()]).reshape(-1, len(order)).T[order]
         self.default = recorded.rows[recorded.default]
         self.optimum = float(self._costs.min())
         self._recorded = recorded
@@ -73,6 +76,10 @@ class RecordedProblem(Problem):
         status = self._status[places]
         reasons = {i: self._reasons[places[i]] for i in np.flatnonzero(status).tolist()}
         return Evaluations(self._costs[places], status, reasons)
+
+    def compile(self, configs: NDArray) -> NDArray[np.float64]:
+        """Return the `(n, k)` recorded statistics of `(n, d)` configurations."""
+        return self._told[self._table.places(configs)]
 
     def paste(self, config: NDArray) -> str:
         """Return the measurement as a T4 result, on one line of JSON."""
@@ -91,7 +98,7 @@ class RecordedProblem(Problem):
         )
 
     def fingerprint(self) -> str:
-        """Return a text that changes with the measurements, not with the format of the file."""
+        """Return a text that changes with the costs, not with what compiling tells or the format of the file."""
         recorded = self._recorded
         words = (_FORMAT, self.space.digest(), recorded.names, recorded.values, recorded.unit, self.default.tolist())
         content = repr(words).encode() + self._costs.tobytes() + self._status.tobytes()

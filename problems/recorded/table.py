@@ -84,6 +84,7 @@ class Recording:
       unit: seconds, unless the file measures something else.
       default: index of the row of the default configuration, -1 if the file names none.
       facts: what else `show` prints.
+      statistics: `(n,)` numbers that compiling tells, by name; nan for a configuration that cannot be compiled.
     """
 
     names: tuple[str, ...]
@@ -96,6 +97,7 @@ class Recording:
     unit: str
     default: int
     facts: dict[str, str] = field(default_factory=dict)
+    statistics: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def recording(
     unit: str = "seconds",
     default: Mapping[str, Any] | None = None,
     facts: Mapping[str, str] | None = None,
+    statistics: Mapping[str, Sequence[float]] | None = None,
 ) -> Recording:
     """Return the recording of n measurements.
 
@@ -129,6 +132,7 @@ def recording(
     Args:
       columns: the n values of each parameter.
       default: the value of each parameter in the default configuration, if the file names one.
+      statistics: what compiling told with each measurement, by name; of a configuration that occurs twice, the first.
 
     Raises:
       ValueError: there is nothing to search, or the default is not among the configurations.
@@ -140,15 +144,16 @@ def recording(
         raise ValueError(f"it holds {len(measured.costs)} measurements of {len(names)} parameters; record some first")
     parts = [encode(column, f"parameter {name!r}") for name, column in zip(names, columns, strict=True)]
     values, ordered = tuple(part[1] for part in parts), np.array([part[2] for part in parts])
-    rows, merged = _merged(np.column_stack([part[0] for part in parts]), [len(v) for v in values], measured)
+    rows, merged, first = _merged(np.column_stack([part[0] for part in parts]), [len(v) for v in values], measured)
     known = merged.status != Status.FORBIDDEN
     rows, costs, status = rows[known], merged.costs[known], merged.status[known]
     reasons = tuple(reason for reason, kept in zip(merged.reasons, known, strict=True) if kept)
     if not (status == Status.OK).any():
         raise ValueError("all of its configurations failed, so there is nothing to search")
     counted = _counted(measured, len(rows), int((~known).sum()), status)
+    told = {name: np.array(numbers, float)[first[known]] for name, numbers in (statistics or {}).items()}
     recording = Recording(
-        tuple(names), values, ordered, rows, costs, status, reasons, unit, -1, counted | dict(facts or {})
+        tuple(names), values, ordered, rows, costs, status, reasons, unit, -1, counted | dict(facts or {}), told
     )
     return (
         recording
@@ -177,8 +182,10 @@ def with_fallback_default(recording: Recording) -> Recording:
     return with_default(recording, middle, "the configuration of median cost: the file names no default")
 
 
-def _merged(rows: NDArray, sizes: ArrayLike, measured: Outcomes) -> tuple[NDArray[np.int64], Outcomes]:
-    """Return every configuration once, with the median of its costs."""
+def _merged(
+    rows: NDArray, sizes: ArrayLike, measured: Outcomes
+) -> tuple[NDArray[np.int64], Outcomes, NDArray[np.int64]]:
+    """Return every configuration once, the median of its costs, and its first measurement."""
     distinct = table(range(rows.shape[1]), rows, np.asarray(sizes))
     places = distinct.places(rows)
     order = np.lexsort((measured.costs, places))
@@ -191,7 +198,7 @@ def _merged(rows: NDArray, sizes: ArrayLike, measured: Outcomes) -> tuple[NDArra
     np.minimum.at(first, places, np.arange(len(rows)))
     status = np.where(worked > 0, Status.OK, measured.status[first]).astype(np.int8)
     reasons = ["" if ok else measured.reasons[i] for ok, i in zip(worked, first.tolist(), strict=True)]
-    return distinct.rows, Outcomes(costs, status, reasons)
+    return distinct.rows, Outcomes(costs, status, reasons), first
 
 
 def _counted(measured: Outcomes, kept: int, forbidden: int, status: NDArray[np.int8]) -> dict[str, str]:

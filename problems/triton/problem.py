@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 
 from bbo_suite import UserError, product, scale
 from bbo_suite.core.libraries import refusal, require
-from bbo_suite.supervised import COMPILE, Answer, LiveProblem, Service, Workers
+from bbo_suite.supervised import COMPILE, GPU_ADDRESSES, Answer, LiveProblem, Service, Workers
 
 from .spaces import LIBRARY, STATISTICS, TUNED
 
 _NEEDED = ("triton", "torch")
 _PAIRS = 20
 """Of runs of PyTorch and of the default, for the baseline."""
-_ADDRESSES = 1 << 46
-"""Bytes of address space of a child: CUDA reserves as much as the GPUs and the machine have together."""
 
 
 class TritonProblem(LiveProblem):
@@ -52,7 +50,7 @@ class TritonProblem(LiveProblem):
         self.space = product(*(scale(name, values) for name, values in self._tuned.values.items()))
         places = [v.index(x) for v, x in zip(self._tuned.values.values(), self._tuned.default, strict=True)]
         self.default = np.array(places, np.int64)
-        service = Service(f"{__package__}.worker:serve", (instance,), 60.0, _ADDRESSES, name="Triton")
+        service = Service(f"{__package__}.worker:serve", (instance,), 60.0, GPU_ADDRESSES, name="Triton")
         self._serve(service)
         self._timer = Workers(service)
         sources = "".join(Path(__file__).with_name(f"{name}.py").read_text() for name in ("kernels", "worker"))

@@ -1,4 +1,9 @@
-"""Counts the operations of a module in canonical text, and what a candidate may cost: counts that need no run."""
+"""The values of a slot, counts of the operations of a module in canonical text, and what a candidate may cost.
+
+The passes of a sequence are XLA:CPU's `PASSES` and `LOWERINGS`. The lowerings that a sequence leaves out run after it,
+so that a sequence gains nothing by skipping necessary work. A search can choose when they run. The passes of
+`PREPARATION` run once before every sequence, as in XLA. Those of `NEVER` come after the count. No count needs a run.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..pass_order.state import Operation
+from ..tensor_compiler.hlo.passes import LOWERINGS, PASSES
+
+NOTHING = "nothing"
+PIPELINE = "pipeline"
+"""All passes and lowerings in XLA's order, with its loops over them, repeated until nothing changes."""
+ACTIONS = (NOTHING, *PASSES, *LOWERINGS, PIPELINE)
+SLOTS = 16
+
+MEMORY = 8 << 30
+"""Largest address space of a child, in bytes."""
+
 
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element"})
 """Instructions that compute nothing."""

@@ -16,8 +16,7 @@ from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
 from ..tensor_compiler.hlo.passes import EVERY
 from ..tensor_compiler.hlo.reader import read_hlo_text
-from .actions import ACTIONS, MEMORY, PIPELINE, SLOTS
-from .census import OBJECTIVES, OPCODES, OPERATIONS
+from .census import ACTIONS, MEMORY, OBJECTIVES, OPCODES, OPERATIONS, PIPELINE, SLOTS
 from .programs import named, names
 
 OLDEST = "0.10"

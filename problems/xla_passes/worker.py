@@ -22,8 +22,7 @@ from bbo_suite.supervised import PARTS
 from ..pass_order.state import STATE, described
 from ..tensor_compiler.hlo.passes import LOWERINGS, NEVER, PASSES, PREPARATION
 from ..tensor_compiler.hlo.xla import run_passes, stablehlo
-from .actions import PIPELINE
-from .census import OBJECTIVES, OPERATIONS, census, computations, graph
+from .census import OBJECTIVES, OPERATIONS, PIPELINE, census, computations, graph
 
 _BEGIN = "\nENTRY "
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bbo_suite.board.reference import reference_list
-from bbo_suite.board.standing import KEPT, PUBLISHED
+from bbo_suite.board.reference import KEPT, PUBLISHED, reference_list
 from bbo_suite.store.run_table import read_runs, run_tables
 
 

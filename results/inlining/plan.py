@@ -35,8 +35,7 @@ def runs(strategies: list[str], seeds: int, budget: int = 200) -> Plan:
 
 
 PLANS = [
-    runs(["annealing", "local"], 5),
-    runs(["graybox"], 3),
+    runs(["annealing", "local", "graybox"], 5),
     runs(["published:inlining-tuner", "random"], 1),  # nothing is drawn in the tuner
     runs(["annealing"], 1, 1000),
 ]

@@ -4,7 +4,7 @@ from bbo_suite import Plan
 
 KERNELS = ("matmul-4096", "matmul-512x8192x1024", "matmul-16x4096x14336", "attention-32x4096x128", "softmax-65536x1000")
 OURS = ["random", "annealing", "evolution", "mbo", "local"]
-PUBLISHED = ["published:lfbo", "published:hybrid-vndx"]
+PUBLISHED = ["published:lfbo", "published:hybrid-vndx", "published:citroen"]
 PEERS = ["nevergrad:DiscreteLenglerOnePlusOne", "optuna:TPESampler"]
 
 PLAN = Plan(

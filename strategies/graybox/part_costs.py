@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from bbo_suite import Decomposition, Parts, UserError
 from bbo_suite.compiled import compiled_for
 
-from .family_model import LARGEST, FamilyArrays, FamilyModel, correct
 from .options import GrayBoxOptions
 from .pretraining import PartsOfOthers
-from .regressor import ModelArrays, Regressor, predict
+from .regressor import LARGEST, FamilyArrays, FamilyModel, ModelArrays, Regressor, correct, predict
 
 compiled = compiled_for(__file__)
 

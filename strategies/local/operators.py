@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Moves, Space
 
-from ..adaptive_moves import MutationRate
-from .interactions import Neighbourhood
-from .moves import MoveList, Pairs
+from ..changes import MutationRate
+from .moves import MoveList, Neighbourhood, Pairs
 
 Costs = NDArray[np.float64]
 Asking = Generator[NDArray, Costs, None]

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from bbo_suite import Level, Moves, Space, Strategy, Structure, Task, option
 
-from ..adaptive_moves import MutationRate, OperatorCredit, probability_matching, proportions
 from ..annealing import Annealing
 from ..archive import Archive, is_small
-from .interactions import Neighbourhood, Ties
-from .moves import MoveList, Pairs
+from ..changes import MutationRate, OperatorCredit, probability_matching, proportions
+from .moves import MoveList, Neighbourhood, Pairs, Ties
 from .operators import ROUND, Asking, Costs, Descent, Operators, Perturbations, SearchState, gain
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from bbo_suite import Moves, Task, option
 
 from .. import regressors
-from ..adaptive_moves import OperatorCredit, probability_matching, proportions
 from ..annealing import LIKELY, Annealing, AnnealingOptions, RandomNeighbours
 from ..archive import Archive
+from ..changes import OperatorCredit, probability_matching, proportions
 from .models import Ensemble, Failures, Features
 from .whole import Whole, expected_improvement, is_narrow
 

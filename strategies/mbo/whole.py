@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Moves, Space
 
-from ..single_changes import SingleChanges
+from ..changes import SingleChanges
 
 _PARAMETERS, _VALUES = 20, 2_000
 

@@ -120,8 +120,7 @@ class OneShot(Strategy):
         progress: Progress,
     ) -> None:
         """Train a predictor on tasks of one family and write it to `out`."""
-        from .predictor import save
-        from .training import collect, common_names, extended, train
+        from .predictor import collect, common_names, extended, save, train
 
         names, each = common_names(lessons), max(16, budget // len(lessons))
         learn = partial(train, architecture=options.network, rank=options.rank, rng=rng)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Decomposition, Graph, Level, Parts, Task, option
 
+from ..changes import SingleChanges
 from ..graphs import components
-from ..single_changes import SingleChanges
 from .model_search import BestFound
 from .planned import Planned, lacking
 

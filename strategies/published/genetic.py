@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from ..adaptive_moves import proportions
+from ..changes import proportions
 from .model_search import BestFound, ModelSearch, Surrogate
 from .planned import Planned, fitness
 

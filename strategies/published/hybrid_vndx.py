@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Task, option
 
-from ..single_changes import SingleChanges
+from ..changes import SingleChanges
 from .planned import Measured, Stepwise
 
 _FAILED = float(np.finfo(np.float64).max)

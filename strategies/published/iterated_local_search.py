@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from bbo_suite import Level, Task, option
 
+from ..changes import SingleChanges
 from ..graphs import differing, pairs
-from ..single_changes import SingleChanges
 from .planned import Climb, Measured, Stepwise, best_of, lacking
 
 _ATTEMPTS = 100

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bbo_suite import Kind, Task, option
 
-from ..single_changes import SingleChanges
+from ..changes import SingleChanges
 from .model_search import Surrogate
 from .planned import Measured, Stepwise, best_of
 

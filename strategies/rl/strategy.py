@@ -13,13 +13,13 @@ from numpy.random import Generator
 from bbo_suite import Level, Moves, Task, UserError, option
 from bbo_suite.core.versions import PinnedFile, content
 
-from ..adaptive_moves import AdaptiveMutation
 from ..annealing import Annealing, AnnealingOptions
+from ..changes import AdaptiveMutation
 
 if TYPE_CHECKING:  # JAX takes a second to import: only a run pays for it
     from bbo_suite.pretraining import Lesson, Progress
 
-    from .agent import Agent
+    from .learning import Agent
     from .policy import Names, Policy
 
 
@@ -101,7 +101,7 @@ class ReinforcementLearning(Annealing):
             raise UserError("rl learns a new policy from all problems at once; pretrain it without pretrained")
         if budget < 2 * len(lessons):
             raise UserError(f"rl needs 2 evaluations or more of each problem; raise --budget to {2 * len(lessons)}")
-        from .imitation import demonstrate, imitate
+        from .learning import demonstrate, imitate
         from .policy import PRETRAINED_BOUND, Names, random_policy, save
 
         names, each = Names.of(lesson.task for lesson in lessons), budget // len(lessons)
@@ -132,8 +132,7 @@ def _agent(task: Task, budget: int, rng: Generator, options: ReinforcementOption
     moves = Moves(task.space)
     if not len(moves.movable):
         return None
-    from .agent import Agent
-    from .ppo import Learner, Settings
+    from .learning import Agent, Learner, Settings
 
     policy, names = policy_of(task, options, rng)
     learner = Learner(policy, Settings(options.clip, options.entropy), options.rate)

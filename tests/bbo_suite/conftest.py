@@ -3,6 +3,7 @@
 Also runs the command line in this process.
 """
 
+import functools
 import importlib.util
 import resource
 import sys
@@ -11,9 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 from bbo_suite.__main__ import main
+
+typer.main.get_command = functools.cache(typer.main.get_command)  # a process of a user needs it once
 
 settings.register_profile("untimed", deadline=None, max_examples=25)  # no time limit: machines differ in speed
 settings.load_profile("untimed")

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -15,18 +16,30 @@ HEAVY = ("pandas", "sklearn", "matplotlib", "numba", "jax", "scipy", "joblib", "
 LIGHT = ("annealing", "evolution", "exhaustive", "random")
 
 
-def imported(text, package):
+def base_of(node, package):
+    """Return the absolute name of the module that a `from` of a file of a package imports from."""
+    parts = package.split(".")
+    base = parts[: len(parts) - node.level + 1] if node.level else []
+    return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def imported(nodes, package):
     """Return the absolute names of all modules that a file of a package imports, wherever it does."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            base = parts[: len(parts) - node.level + 1] if node.level else []
-            yield ".".join([*base, *([node.module] if node.module else [])])
+            yield base_of(node, package)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             called = getattr(node.func, "attr", "") or getattr(node.func, "id", "")
             yield from [str(node.args[0].value)] if called in ("import_module", "__import__") else []
+
+
+@cache
+def nodes_of(path):
+    """Return the imports and calls of a file, wherever they are."""
+    found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [node for node in found if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
 
 
 def files(package):
@@ -40,7 +53,7 @@ def test_imports_run_one_way(package):
     seen = list(files(package))
     assert len(seen) > 3
     for path, own in seen:
-        for name in imported(path.read_text(encoding="utf-8"), own):
+        for name in imported(nodes_of(path), own):
             root = name.split(".")[0]
             assert root not in ("strategies", "problems"), f"{path} imports {name} by its folder's name"
             assert root == package or root not in MAY or root in MAY[package], f"{path} imports {name}"
@@ -48,7 +61,7 @@ def test_imports_run_one_way(package):
 
 def test_the_reader_of_imports_sees_all_kinds():
     text = "import a.b\nfrom c import d\nfrom . import e\nfrom ..f import g\ndef h():\n    __import__('i')\n"
-    assert list(imported(text, "p.q")) == ["a.b", "c", "p.q", "p.f", "i"]
+    assert list(imported(ast.walk(ast.parse(text)), "p.q")) == ["a.b", "c", "p.q", "p.f", "i"]
 
 
 def engine():
@@ -56,10 +69,10 @@ def engine():
     found = {}
     for path, own in files("bbo_suite"):
         room = own.split(".")[1] if "." in own else path.stem
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if not isinstance(node, ast.ImportFrom):
                 continue
-            (base,) = imported(ast.unparse(node), own)
+            base = base_of(node, own)
             names = [base, *(f"{base}.{alias.name}" for alias in node.names if base == "bbo_suite")]
             rooms = {name.split(".")[1] for name in names if name.startswith("bbo_suite.")}
             found.setdefault(room, set()).update(rooms - {room})
@@ -77,9 +90,9 @@ def modules(package):
     found = {}
     for name, (path, own) in names.items():
         needs = set()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
-                (base,) = imported(ast.unparse(node), own)
+                base = base_of(node, own)
                 needs |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
         found[name] = needs & names.keys() - {name}
     return found
@@ -140,19 +153,19 @@ def test_every_entry_point_names_a_file_of_its_folder():
 FILES_OF_A_RUN = {"RUN", "ROWS", "END", "ERROR", "DIAGNOSTICS", "PLANNED"}
 
 
-def names_of_files(text):
+def names_of_files(nodes):
     """Return the names of a run's files that a module imports from the store."""
-    imports = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+    imports = (node for node in nodes if isinstance(node, ast.ImportFrom))
     names = [(node.module, alias.name) for node in imports for alias in node.names]
     return {name for module, name in names if "store." in f"{module}." and name in FILES_OF_A_RUN}
 
 
 def test_only_the_store_and_watch_which_follows_files_that_grow_know_the_files_of_a_run():
-    assert names_of_files("from ..store.folders import RUN, run_folders") == {"RUN"}
+    assert names_of_files(ast.walk(ast.parse("from ..store.folders import RUN, run_folders"))) == {"RUN"}
     store, watch = ROOT / "bbo_suite" / "store", {"watch.py", "run_view.py"}
     others = [path for path, _ in files("bbo_suite") if store not in path.parents and path.name not in watch]
     assert len(others) > 50
-    assert {str(path): found for path in others if (found := names_of_files(path.read_text(encoding="utf-8")))} == {}
+    assert {str(path): found for path in others if (found := names_of_files(nodes_of(path)))} == {}
 
 
 ORDER = ("hlo", "models", "hardware", "graph", "layout", "fusion", "passes", "structure", "tasks", "calibration")
@@ -162,7 +175,7 @@ COMPILER = ROOT / "problems" / "tensor_compiler"
 
 def folders_imported(path: Path) -> set[str]:
     """Return the folders and modules of the root that a file imports, wherever in the file it does."""
-    found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    found = [node for node in nodes_of(path) if isinstance(node, ast.ImportFrom)]
     outside = [node for node in found if node.level == (1 if path.parent == COMPILER else 2)]
     names = [node.module.split(".")[0] if node.module else node.names[0].name for node in outside]
     return set(names)

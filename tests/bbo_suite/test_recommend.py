@@ -1,5 +1,6 @@
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 import bbo_suite
 from bbo_suite.core.level import Level
 from bbo_suite.errors import UserError
-from bbo_suite.recommend import Evidence, choices, published, sees, with_choice
+from bbo_suite.recommend import Evidence, choices, published, sees, with_choices
 from bbo_suite.registry import Registry
 
 FAMILIES = ("a", "b", "c", "d", "e")
@@ -118,18 +119,36 @@ def test_a_time_without_an_evaluation_is_refused():
         choices(Registry().problem("tile/rnn"), 100, seconds=1, evaluation=2)
 
 
-def test_auto_stands_for_the_best_over_all_problems():
-    assert with_choice(("auto", "random", "graybox"), ("tile/rnn", "fusion/rnn"), 200, Registry()) == (
-        "graybox",
-        "random",
-    )
-    assert with_choice(("random",), ("no/such",), 200, Registry()) == ("random",)
+SMALL, LARGE = "recorded/halide-blur", "ordering/small-a"
+"""Problems for which 500 evaluations are the whole space, and not."""
+
+
+def test_auto_stands_for_the_best_on_each_problem(capsys):
+    found = with_choices(("auto", "random", "exhaustive"), (SMALL, LARGE), 500, Registry())
+    best = choices(Registry().problem(LARGE), 500)[0].strategy
+    assert found == {SMALL: ("exhaustive", "random"), LARGE: (best, "random", "exhaustive")}
+    assert f"auto: exhaustive on {SMALL}; {best} on {LARGE} (why" in capsys.readouterr().err
+    with_choices(("auto",), (SMALL,), 500, Registry())
+    assert "auto: exhaustive (why" in capsys.readouterr().err
+    assert with_choices(("random",), ("no/such",), 200, Registry()) == {"no/such": ("random",)}
+
+
+def test_auto_on_several_problems_is_resumed_and_validated(suite):
+    command = ("run", "--strategy", "auto", "--problem", SMALL, "--problem", LARGE, "--budget", 500, "--study", "both")
+    best = choices(Registry().problem(LARGE), 500)[0].strategy
+    first = [json.loads(line) for line in suite(*command, "--json").out.splitlines()]
+    assert {(run["problem"], run["strategy"]) for run in first} == {(SMALL, "exhaustive"), (LARGE, best)}
+    stored = {path: path.read_bytes() for path in Path("results/both").rglob("rows*")}
+    again = suite(*command, "--json")
+    assert again.code == 0 and len(again.out.splitlines()) == 2
+    assert stored and {path: path.read_bytes() for path in stored} == stored
+    assert suite("validate", "both").code == 0
 
 
 def test_a_plugin_may_be_called_auto(tmp_path):
     file = tmp_path / "auto.py"
     file.write_text("from bbo_suite import Strategy\nclass Auto(Strategy):\n    def ask(self, n): ...\n")
-    assert with_choice(("auto",), ("tile/rnn",), 200, Registry((file,))) == ("auto",)
+    assert with_choices(("auto",), ("tile/rnn",), 200, Registry((file,))) == {"tile/rnn": ("auto",)}
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ QUICK = {
     *("tile/rnn", "llvm/bits", SEVERAL),
 }
 """Cheap problems that stand for all in the default run."""
+TIMED = "inlining/bits@time"
 
 
 def checked(family: type[Problem]) -> list[str]:
@@ -40,7 +41,7 @@ def checked(family: type[Problem]) -> list[str]:
 LOWERED = {name.split("-")[0]: f"fusion/{name}" for name in FAMILIES["fusion"].instances if name not in MODELS}
 """One program of each model that does not ship, which has to be lowered first."""
 PROBLEMS = [f"{name}/{instance}" for name, family in FAMILIES.items() for instance in checked(family)]
-PROBLEMS += [SEVERAL, *LOWERED.values()]
+PROBLEMS += [SEVERAL, TIMED, *LOWERED.values()]
 
 
 @lru_cache(maxsize=2)

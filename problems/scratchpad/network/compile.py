@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for, load
 
-from .decode import decode
-from .evaluation import evaluate
+from .decode import decode, evaluate
 from .groups import NORMAL, SLICE
 from .memory import buffer, measure, slice_size, traffic, waiting
 from .model import DEFAULTS
 from .networks import INSTANCES, NETWORKS, split
-from .space import DIMS, OPERANDS
-from .state import STATE, Machine
+from .space import DIMS, OPERANDS, STATE, Machine
 
 compiled = compiled_for(__file__)
 

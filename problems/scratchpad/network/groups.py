@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from bbo_suite.compiled import compiled_for, load
 
 from .networks import Role
-from .space import AXES, DIMS
-from .state import STATE
+from .space import AXES, DIMS, STATE
 
 compiled = compiled_for(__file__)
 

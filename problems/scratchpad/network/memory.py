@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from bbo_suite.compiled import compiled_for, load
 
 from .groups import INSIDE, NORMAL, RESIDENT, SLICE
-from .space import AXES, DIMS, Arrays
-from .state import STATE
+from .space import AXES, DIMS, STATE, Arrays
 
 compiled = compiled_for(__file__)
 

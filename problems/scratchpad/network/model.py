@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from bbo_suite import Decomposition, Graph, Structure
 
 from ..model import Groups, Model, interactions
-from .decode import decode
-from .evaluation import FEATURES, evaluate, write_groups
+from .decode import FEATURES, decode, evaluate, write_groups
 from .groups import NORMAL
 from .networks import NETWORKS, Role, split
-from .state import GRANULE, Machine
+from .space import GRANULE, Machine
 
 _WHAT = ("tile", "order", "level", "eliminate", "link", "stream", "blocks", "resident", "storage")
 _BANKS = "across the banks"

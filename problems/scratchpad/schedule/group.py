@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for, mix
 
-from .arrays import Arrays, Column
-from .workload import MOST_INPUTS
+from .workload import MOST_INPUTS, Arrays, Column
 
 compiled = compiled_for(__file__)
 

@@ -13,9 +13,8 @@ from bbo_suite import Space, Structure
 from bbo_suite.compiled import compiled_for
 
 from ..model import Groups, Model
-from .arrays import ORDERS, Arrays, Column, arrays, structure
 from .group import MOST, Group, fit_tile, gather, key, latency, new_group, set_tile, working_set
-from .workload import PUBLISHED, SOURCE, read
+from .workload import ORDERS, PUBLISHED, SOURCE, Arrays, Column, arrays, read, structure
 
 compiled = compiled_for(__file__)
 

@@ -1,8 +1,6 @@
 """The board: the list stays what it is, standings have the right values, and damaged score files are refused."""
 
 import shutil
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,8 +8,7 @@ import pandas as pd
 import pytest
 
 from bbo_suite.board import score_file
-from bbo_suite.board.reference import ReferenceList, Task, reference_list
-from bbo_suite.board.standing import published, standings
+from bbo_suite.board.reference import ReferenceList, Task, published, reference_list, standings
 from bbo_suite.errors import UserError
 from bbo_suite.files.log import checksummed
 from bbo_suite.registry import Registry
@@ -157,15 +154,14 @@ class S(Strategy):
         pytest.param(DIES, "its process ended by SIGKILL", marks=pytest.mark.slow),
     ],
 )
-def test_a_strategy_that_cannot_be_scored_is_one_sentence(tmp_path, source, sentence):
+def test_a_strategy_that_cannot_be_scored_is_one_sentence(suite, tmp_path, source, sentence):
     file = tmp_path / "mine.py"
     if source is not None:
         file.write_text(source)
-    command = [sys.executable, "-m", "bbo_suite", "score", str(file), "--results", str(tmp_path / "r"), "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert sentence in done.stderr
-    assert "Traceback" not in done.stderr
+    done = suite("score", file, "--results", "r", "--quiet")
+    assert done.code == 1
+    assert sentence in done.err
+    assert "Traceback" not in done.err
     assert not (tmp_path / "r/board").exists()
 
 

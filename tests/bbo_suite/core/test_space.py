@@ -1,16 +1,20 @@
-"""Spaces: sizes, groups, samples, the constraints that forbid candidates, and the seeded order of all of them."""
+"""Spaces: sizes, groups, samples, the constraints that forbid candidates, and the seeded order of all of them.
+
+What an object prints is short and says what it holds, however large it is.
+"""
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
-from bbo_toys import spaces
+from bbo_toys import Climber, ClimberOptions, Toy, spaces
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from bbo_suite import Constraint, Enumeration, Kind, Space, choice, permutation, product, scale, sequence
+from bbo_suite import Constraint, Enumeration, Kind, Space, Task, choice, permutation, product, scale, sequence
 from bbo_suite.core.constraint import listed
 
 
@@ -346,3 +350,31 @@ def test_huge_spaces_give_distinct_allowed_rows(name):
     assert (columns.std(axis=0) > 0).all()  # nothing is stuck at one value
     assert (order.rows(7, 9) == Enumeration(space, generator()).rows(7, 9)).all()
     assert (order.rows(7, 9) != Enumeration(space, generator(1)).rows(7, 9)).any()
+
+
+TOY_SPACE = "Space(7 parameters: 1 choice, 1 scale, 5 slot; 264 candidates)"
+
+
+def test_space():
+    assert repr(Toy().space) == TOY_SPACE
+    assert repr(Space([2] * 10)) == "Space(10 parameters: 10 choice; 1,024 candidates)"
+
+
+def test_a_large_space_is_printed_at_once():
+    space = Space(np.full(500_000, 2))
+    started = time.process_time()
+    assert repr(space) == "Space(500,000 parameters: 500,000 choice; about 10^150514 candidates)"
+    assert time.process_time() - started < 1
+
+
+def test_problem_and_task():
+    assert repr(Toy()) == f"Toy('toy/small', {TOY_SPACE}, unit 'seconds')"
+    default = "default [0, 0, 0, 1, 2, 0, 0]"
+    assert repr(Toy().task()) == f"Task('toy/small', {TOY_SPACE}, {default}, unit 'seconds', None)"
+    large = Task("a/b", Space(np.full(5000, 2)), np.zeros(5000, int), "bytes")
+    assert "default [0, 0, 0, 0, 0, 0, 0, 0, ...]" in repr(large)
+
+
+def test_strategy():
+    strategy = Climber(Toy().task(), 1000, np.random.default_rng(0), ClimberOptions())
+    assert repr(strategy) == "Climber('toy/small', budget 1,000, ClimberOptions(changes=2, layers=(4, 2)))"

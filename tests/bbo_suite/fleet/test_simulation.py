@@ -9,11 +9,10 @@ import pytest
 
 from bbo_suite.errors import UserError
 from bbo_suite.fleet import simulation
-from bbo_suite.fleet.executors import InProcess
+from bbo_suite.fleet.executors import InProcess, tune
 from bbo_suite.fleet.jobs import Job, Method
-from bbo_suite.fleet.measuring import tune
+from bbo_suite.fleet.planning import Population
 from bbo_suite.fleet.policy import Plan, Policy
-from bbo_suite.fleet.population import Population
 from bbo_suite.fleet.simulation import DayResult
 from bbo_suite.fleet.store import LOG
 from bbo_suite.fleet.study import policies, recovery, summary

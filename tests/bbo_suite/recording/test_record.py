@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bbo_suite import Enumeration, Problem
+from bbo_suite import Enumeration, Level, Problem
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.recording import record as recording
 from bbo_suite.registry import Registry
@@ -34,6 +34,14 @@ class Odd(Problem):
         values[status > 0] = np.inf
         return Evaluations(values, status, {int(i): "too slow, \\u00fc" for i in np.flatnonzero(status)})
 """
+TELLING = """
+    statistics = ("size", "täg")
+    def compile(self, configs):
+        told = np.column_stack([configs.sum(axis=1) * 10.5, configs[:, 0]])
+        told[configs.sum(axis=1) == 6] = np.nan
+        return told
+"""
+"""What compiling tells; one name is that of a parameter, too."""
 NAMES = ["odd.json", "odd.json.gz", pytest.param("odd.parquet", marks=pytest.mark.slow)]
 
 
@@ -69,6 +77,22 @@ def test_a_recording_is_read_back_exactly(suite, odd, tmp_path, name):
     assert np.array_equal(told.values, known.values) and np.array_equal(told.status, known.status)
     assert told.reasons == known.reasons and (known.status > 0).any()
     assert np.array_equal(same[(rows == live.default).all(axis=1)][0], recorded.default)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_compiling_tells_is_recorded_too(suite, odd, tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    odd.write_text(PROBLEM + TELLING)
+    assert not suite("record", "odd/a", "--plugin", odd, "--out", name, "--quiet").code
+    recorded = read_back(tmp_path / name)
+    rows = Enumeration(recorded.space, np.random.default_rng(0)).rows(0, 36)
+    compiler = recorded.task(Level.COMPILATION).compiler
+    told, known = compiler(rows), rows[:, [recorded.space.name(i) == "täg (0)" for i in range(3)]]
+    worked = evaluate(recorded, rows).status == 0
+    assert compiler.statistics == ("size", "täg") and np.isnan(told[~worked]).all() and (~worked).any()
+    assert np.array_equal(told[worked, 1:], known[worked]) and (told[worked, 0] % 10.5 == 0).all()
+    assert recorded.task(Level.COSTS).compiler is None
 
 
 def test_a_json_file_follows_the_schema_and_is_always_the_same(suite, odd, tmp_path):

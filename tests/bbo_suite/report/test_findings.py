@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from bbo_suite import UserError, figures, problem
+from bbo_suite.core.enumeration import Enumeration
 from bbo_suite.registry import Registry
 from bbo_suite.report import read_study
 from bbo_suite.report.findings import MOST, findings
 from bbo_suite.report.optimum import optima, spaces, whole_space
-from bbo_suite.stats import expected_best, over_random
+from bbo_suite.scores import NEAR
+from bbo_suite.stats import expected_best, over_random, random_needs
 
 
 @pytest.fixture
@@ -126,13 +128,37 @@ def test_over_random_is_what_a_simulation_gives(studies, tiles):
     assert [cell.text for cell in row[:4]] == [TILES, "x", "2 of 2", "1.000 (1.000 to 1.000)"]
     assert row[4].number == pytest.approx(1)
     assert row[5].number == pytest.approx(over, rel=0.1)
+    assert row[6].text == "6"
     assert not notes
+
+
+def test_the_score_ends_where_random_search_is_near_the_optimum(studies, tiles):
+    best, second = tiles.optimum, 1.2 * tiles.optimum
+    values = problem(TILES).evaluate(Enumeration(tiles.space, np.random.default_rng(0)).rows(0, 210)).values
+    costs = np.where(np.isfinite(values), values, values[np.isfinite(values)].max())
+    until = random_needs(costs, NEAR)
+    scores = recorded(studies, tiles, [[second] * until + [best] * 9])
+    ((*_, end, score, shown),) = optima(scores, Registry())[0].rows
+    over = over_random([second] * until, expected_best(costs, range(1, until + 1)), best)
+    points = np.unique(np.linspace(1, until, 50).astype(int))
+    assert score.number == pytest.approx(over[points - 1].mean())
+    assert end.number == 1 > score.number and shown.text == str(until)
+
+
+def test_the_score_over_problems_is_the_mean_of_means(studies, tiles):
+    other, (low, high) = problem("recorded/halide-blur"), (tiles.optimum, 1.2 * tiles.optimum)
+    heads = {"fingerprint": other.fingerprint(), "optimum": other.optimum, "default": 2 * other.optimum}
+    studies.add({(other.id, name, 0): [cost] * 4 for name, cost in (("x", other.optimum), ("y", 9.0))}, **heads)
+    table, _ = optima(recorded(studies, tiles, [[high] * 4, [low] * 4]), Registry())
+    found = {(row[0].text, row[1].text): row[5].number for row in table.rows}
+    assert found["mean of 2", "x"] == pytest.approx((found[TILES, "x"] + found[other.id, "x"]) / 2)
+    assert ("mean of 2", "y") not in found
 
 
 def test_failures_count_as_the_costliest_for_a_strategy_as_for_random_search(studies, tiles):
     scores = recorded(studies, tiles, [[np.inf] * 5 + [tiles.optimum]])
     costs = whole_space(scores.runs[0], Registry())
-    ((*_, mean),) = optima(scores, Registry())[0].rows
+    ((*_, mean, _),) = optima(scores, Registry())[0].rows
     random = expected_best(costs, range(1, 7))
     over = over_random([costs.max()] * 5 + [tiles.optimum], random, tiles.optimum)
     assert mean.number == pytest.approx(over.mean()) and mean.number < 0.5
@@ -143,7 +169,7 @@ def test_without_the_same_problem_there_is_no_baseline(studies, tiles, head):
     scores = recorded(studies, tiles, [[tiles.optimum] * 3], **head)
     assert whole_space(scores.runs[0], Registry()) is None
     table, notes = optima(scores, Registry())
-    assert [cell.text for cell in table.rows[0][-2:]] == ["–", "–"]
+    assert [cell.text for cell in table.rows[0][-3:]] == ["–", "–", "–"]
     assert [note.kind for note in notes] == ["no random baseline"]
 
 

@@ -77,7 +77,7 @@ def test_interrupted_then_resumed_equals_uninterrupted(tmp_path, toy, whole, job
     os.killpg(process.pid, signal.SIGINT) if group else process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "finishing the current batch" in err
+    assert "finishing the current evaluations" in err
     assert "everything is stored in results/s: run the same command to resume" in err
     assert "Traceback" not in err
     stored = rows(tmp_path)

@@ -362,3 +362,20 @@ def test_a_problem_that_changes_its_rows_or_a_strategy_that_reuses_them_changes_
     rows = read_rows(tmp_path)
     digests = [digest for batch in problem.seen for digest in problem.space.digests(batch)]
     assert digests == [row.digest for row in rows]
+
+
+def test_a_slow_batch_is_stored_piece_by_piece_and_stopped_in_between(tmp_path):
+    class Timed(Toy):
+        timed = True
+
+        def evaluate(self, configs):
+            slices.append(len(configs))
+            time.sleep(0.3 * len(configs))
+            return super().evaluate(configs)
+
+    slices = []
+    assert not perform(tmp_path / "cut", Timed(), stopped=lambda: len(slices) == 3, budget=10, batch=8)
+    assert slices[0] == 1 and len(rows_of(tmp_path / "cut")) == sum(slices) < 8
+    assert perform(tmp_path / "cut", Timed(), budget=10, batch=8) and sum(slices) == 10
+    assert perform(tmp_path / "whole", Timed(), budget=10, batch=8)
+    assert rows_of(tmp_path / "cut") == rows_of(tmp_path / "whole")

@@ -1,10 +1,17 @@
-"""The folder of a run and its rows: what is written is read again, and damage is named."""
+"""The folder of a run and its rows: what is written is read again, and damage is named.
+
+A user without a permission is told so. Root may read everything, so a child process gives its rights up.
+"""
 
 import csv
 import errno
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import traceback
 import tracemalloc
 from pathlib import Path
 
@@ -13,12 +20,14 @@ from bbo_toys import FACTS, contents, perform, rows_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bbo_suite import Status, UserError
+from bbo_suite import Problem, Status, Study, UserError, load
 from bbo_suite.files.log import without_checksum
 from bbo_suite.files.names import folder_name
+from bbo_suite.store.folders import has_begun, run_folders
 from bbo_suite.store.identity import complete, read_head
 from bbo_suite.store.rows import HEADER, Row, parse_rows, read_rows
 from bbo_suite.store.run_folder import RunFolder
+from bbo_suite.store.stored_run import readable
 
 IDENTITY = {"problem": "toy/small", "fingerprint": "f0", "strategy": "toy", "options": {"size": [1, 2]}}
 IDENTITY |= {"seed": 3, "budget": 9, "batch": 2}
@@ -343,3 +352,84 @@ def test_any_reader_of_csv_reads_a_line(row):
 def test_a_line_as_people_see_it():
     row = Row(12, "95e0c70caf8cc336", 0.25, Status.COMPILE_ERROR, 1e-6, 0.5, "01a", 'no "x",\n line 2')
     assert row.line() == '12,95e0c70caf8cc336,0.25,compile_error,1e-06,0.5,01a,"no ""x"", line 2",590fe183\n'
+
+
+NOBODY = 65534
+
+only_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another")
+
+
+@pytest.fixture
+def study():
+    """Yield a folder with a study of two runs that everybody may read: pytest's own folders are for their user only."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder)
+        results.chmod(0o755)
+        for seed in (0, 1):
+            perform(results / "s" / f"run{seed}", seed=seed, budget=20)
+        assert len(load("s", results)) == 40 and len(Study("s", results)) == 2  # imports what the child may not read
+        yield results
+
+
+def as_nobody(check):
+    """Call a function in a child process that has no rights."""
+    child = os.fork()
+    if not child:
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            check()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@only_root
+@pytest.mark.parametrize("hidden", ["", "run.json", "rows.csv"])
+def test_a_run_that_may_not_be_read_is_named_and_left_out(study, hidden, capsys):
+    (study / "s" / "run0" / hidden).chmod(0)
+    why = rf"cannot read .*run0/{hidden or 'run.json'}: Permission denied"
+
+    def check():
+        assert has_begun(study / "s" / "run0") and len(run_folders("s", study)) == 2
+        assert load("s", study)["seed"].unique().tolist() == [1]
+        assert [run["seed"] for run in Study("s", study)] == [1]
+        assert [run.head["seed"] for run in readable(run_folders("s", study))] == [1]
+        assert len(re.findall(f"left out: {why}", capsys.readouterr().err)) == 3 - (not hidden)
+
+    as_nobody(check)
+
+
+@only_root
+def test_a_study_that_may_not_be_read_is_named(study):
+    (study / "s").chmod(0)
+
+    def check():
+        with pytest.raises(UserError, match=r"cannot read .*/s: Permission denied"):
+            load("s", study)
+
+    as_nobody(check)
+
+
+@only_root
+def test_a_run_whose_permission_is_lost_while_it_goes_on_keeps_its_rows(study, monkeypatch):
+    shutil.rmtree(study / "s")
+    study.chmod(0o777)
+    monkeypatch.setattr(Problem, "fingerprint", lambda toy: "0" * 16)  # the child may not read the toys' file
+
+    def check():
+        def stopped():
+            if (study / "s" / "run" / "rows.csv").stat().st_size > 500:
+                (study / "s" / "run").chmod(0o500)
+            return False
+
+        with pytest.raises(UserError, match=r"cannot write .*/run: Permission denied; fix this, then run the same"):
+            perform(study / "s" / "run", stopped=stopped)
+        (study / "s" / "run").chmod(0o700)
+        assert perform(study / "s" / "run")
+
+    as_nobody(check)

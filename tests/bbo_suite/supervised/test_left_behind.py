@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bbo_suite.supervised import Service, Workers
+from bbo_suite.supervised import GPU_ADDRESSES, Service, Workers
 from bbo_suite.supervised.commands import filled, last_words, run, words
 
 HERE = Path(__file__).parent
@@ -84,14 +84,21 @@ def leaving(confined, seconds, dropped=()):
 
 
 @linux
-@pytest.mark.parametrize("confined", [False, True])
-def test_no_process_is_left_when_a_child_ends(confined):
-    seconds = f"61.{os.getpid()}{confined:d}"
-    workers = Workers(Service("supervised_targets:daemons", confined=confined))
+@pytest.mark.parametrize(("confined", "memory"), [(False, 4 << 30), (True, 4 << 30), (True, GPU_ADDRESSES)])
+def test_no_process_is_left_when_a_child_ends(confined, memory):
+    seconds = f"61.{os.getpid()}{confined:d}{memory.bit_length()}"
+    workers = Workers(Service("supervised_targets:daemons", memory=memory, confined=confined))
     workers.map([seconds])
     assert running(seconds) == 2
     workers.close()
     assert not running(seconds)
+
+
+@linux
+def test_a_child_that_may_use_a_gpu_finds_itself_in_proc():
+    workers = Workers(Service("supervised_targets:numbered", memory=GPU_ADDRESSES, confined=True))
+    assert workers.map([0])[0].value is True
+    workers.close()
 
 
 @pytest.mark.slow
@@ -195,6 +202,10 @@ def test_what_takes_too_long_ends_with_all_that_it_started(tmp_path, command):
     [
         ("sh -c 'echo first >&2; echo error: this >&2; echo last >&2; exit 3'", ("exit code 3", "error: this")),
         ("python3 -c 'import os; os.abort()'", ("SIGABRT", "Aborted")),
+        (
+            "sh -c 'echo on_first_error=True >&2; echo a.OddError: why >&2; echo later >&2; exit 1'",
+            ("exit code 1", "a.OddError: why"),
+        ),
         ("sh -c 'read line || exit 1'", ("exit code 1", "")),
     ],
 )

@@ -18,7 +18,7 @@ from bbo_suite import Status, product, sequence
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.store.rows import read_rows
 from bbo_suite.supervised import Cache, LiveProblem, Service
-from bbo_suite.supervised.cache import packed, unpacked
+from bbo_suite.supervised.problem import packed, unpacked
 
 HERE = Path(__file__).parent
 REQUESTS = [0, 1, 2, ("exit", 0), ("die in stage", 0), ("raise", "no"), ("sleep", 60), ("wrong", 0)]
@@ -107,7 +107,7 @@ def test_keys_of_parts_begin_with_a_hash_of_their_name_and_tell_costs_and_progra
 
 
 def test_the_cache_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("bbo_suite.supervised.cache.BYTES", 1 << 20)
+    monkeypatch.setattr("bbo_suite.supervised.problem.BYTES", 1 << 20)
     cache = Cache("toy", "c", tmp_path)
     for start in range(0, 3000, 20):
         cache.put(list(range(start, start + 20)), [(1.0, 0, "x" * 1000)] * 20)

@@ -115,7 +115,15 @@ def test_what_is_missing_is_named(tmp_path, text, words):
         read(tmp_path / "tune.toml")
 
 
-def test_xlas_options_are_those_that_jaxlib_lists(tmp_path):
+@pytest.mark.slow
+def test_options_for_a_gpu_need_none_to_be_listed():
+    entries, _ = ready("xla-gpu", "", f"{sys.executable} step.py", "time")
+    texts = {parameter.name: (values, place) for parameter, values, place in entries}
+    assert texts["--xla_gpu_enable_triton_gemm"] == (("", "--xla_gpu_enable_triton_gemm=false"), 0)
+    assert len(texts) > 30 and all(values[place] == "" for values, place in texts.values())
+
+
+def test_xlas_options_are_those_that_jaxlib_knows(tmp_path):
     (tmp_path / "tune.toml").write_text(
         f'[run]\ncommand = "{sys.executable} step.py"\nenvironment = {{XLA_FLAGS = "{{flags}}"}}\n'
         '[cost]\ngoal = "step: (.+)"\n[space]\nready = "xla-cpu"\n'

@@ -7,8 +7,7 @@ pytest.importorskip("halide")
 
 from bbo_problems.halide import schedules, worker
 from bbo_problems.halide.problem import HalideProblem
-from bbo_problems.halide.schedules import source
-from bbo_problems.halide.stages import PIPELINES
+from bbo_problems.halide.schedules import PIPELINES, source
 from bbo_suite import Status, UserError
 
 pytestmark = [

@@ -5,8 +5,7 @@ import pytest
 
 from bbo_problems.halide import schedules
 from bbo_problems.halide.problem import HalideProblem
-from bbo_problems.halide.schedules import source, structure
-from bbo_problems.halide.stages import PIPELINES
+from bbo_problems.halide.schedules import PIPELINES, source, structure
 from bbo_suite import UserError
 from bbo_suite.core import libraries
 

@@ -30,6 +30,14 @@ def test_clang_replays_what_was_found():
     assert "not 7" in problem.replayed(problem.default_row(), 7.0)
 
 
+def test_clang_replays_what_was_found_for_time():
+    problem = bbo_suite.problem(f"inlining:{source('queue')}@time")
+    called = np.ones_like(problem.default)
+    said = problem.replayed(called, 1.8)
+    assert re.fullmatch(rf"1,\d+ -> 1,\d+ bytes with clang; {RIGHT}", said)
+    assert problem.paste(called) != problem.paste(problem.default_row()) and "clang -O3 -gline" in problem.usage()
+
+
 def test_another_program_than_the_replayed_one_has_wrong_results():
     problem = bbo_suite.problem(f"inlining:{source('queue')}")
     module = problem.query(TEXT)

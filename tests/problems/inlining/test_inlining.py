@@ -63,6 +63,29 @@ def test_other_costs(tmp_path, variant, unit):
     assert made.unit == unit and costs(made, [0, 0])[0] > 0
 
 
+@pytest.mark.slow
+def test_time_is_over_that_of_o3():
+    ours, theirs = bbo_suite.problem("inlining/bits@time"), bbo_suite.problem("llvm/bits@time")
+    default, called = ours.default_row(), np.ones_like(ours.default)
+    assert ours.unit == theirs.unit and ours.noisy and ours.timed and not ours.tells_parts
+    assert (ours.compile(default[None]) == theirs.compile(theirs.default_row()[None])).all()
+    assert ours.facts()["default is"] == "-O3" and ours.structure().parts is None
+    inlined = np.full_like(default, 2)  # as -O3 does it: equal code is one measurement
+    assert (costs(ours, default, inlined) == 1).all() and costs(ours, called)[0] not in (1, np.inf)
+    assert not any(ours.ratios(default, inlined, 0, 3)) and len(ours.ratios(called, default, 0, 3)) == 3
+
+
+def test_what_has_no_run_has_no_time(tmp_path):
+    with pytest.raises(UserError, match="its time cannot be measured: it defines neither main nor"):
+        problem(tmp_path, LEAF + RUN.replace("@run", "@other"), "@time")
+
+
+def test_results_are_not_compared_with_undefined_ones(tmp_path):
+    made = problem(tmp_path, LEAF.replace("mul i64 %x, 3", "shl i64 %x, 70") + RUN)
+    assert "NOT run: the default makes it return something else" in made.facts()["results"]
+    assert np.isfinite(costs(made, made.default_row()))
+
+
 def test_what_explodes_fails_with_a_reason(tmp_path):
     levels = "".join(
         f"define internal i64 @f{i}(i64 %x) {{\n"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bbo_problems.learned.generate import generate
+from bbo_problems.learned.dataset import generate
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from bbo_problems.learned.dataset import load, save
+from bbo_problems.learned.dataset import HELD_OUT, TRAINING, VALIDATION, generate, load, save
 from bbo_problems.learned.fleet import TpuKernels, released
-from bbo_problems.learned.generate import HELD_OUT, TRAINING, VALIDATION, generate
 from bbo_problems.learned.kernels import BATCH_NODES, NODE_FEATURES, OPCODES, KernelGraphs, KernelReader, batched, pad
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.graph.build import build

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from bbo_problems.learned.kernels import KERNEL_FEATURES, NODE_FEATURES
-from bbo_problems.learned.model import CostModel, load, save
-from bbo_problems.learned.network import REDUCTIONS, WIDTH, Network, Reduction, Standard
+from bbo_problems.learned.model import REDUCTIONS, WIDTH, CostModel, Network, Reduction, Standard, load, save
 from bbo_problems.learned.training import GRAPH, RELATIVE, check_unseen, errors, fit, rank, scored, train
 from bbo_suite import UserError
 

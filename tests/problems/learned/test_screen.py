@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bbo_problems.learned import model
-from bbo_problems.learned.generate import SHIPPED
+from bbo_problems.learned.dataset import SHIPPED
 from bbo_problems.learned.kernels import KernelGraphs
 from bbo_problems.learned.screen import read_model
 from bbo_suite import Moves, UserError

@@ -18,8 +18,12 @@ from bbo_problems.llvm import worker  # noqa: E402
 from bbo_problems.llvm.ir import shipped  # noqa: E402
 from bbo_problems.pass_order.gym_env import ID  # noqa: E402
 from bbo_problems.pass_order.state import NEIGHBOURHOODS, STATE, State, described, neighbourhoods  # noqa: E402
-from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS  # noqa: E402
-from bbo_problems.xla_passes.census import OPCODES  # noqa: E402
+from bbo_problems.xla_passes.census import (  # noqa: E402
+    ACTIONS,
+    OPCODES,
+    PIPELINE,
+    SLOTS,
+)
 from bbo_suite import UserError  # noqa: E402
 from bbo_suite.supervised import LiveProblem  # noqa: E402
 

@@ -56,6 +56,8 @@ CASES = {
     "a default that was not measured": (
         *("t4", ["metadata", "default"], {"block": 16, "unroll": 0, "mode": "b"}, "not among its configurations"),
     ),
+    "statistics that are a text": ("t4", ["metadata", "statistics"], "size", "'metadata' is not a list of names"),
+    "the objective as a statistic": ("t4", ["metadata", "statistics"], ["time"], "which compiling cannot tell"),
     "an unknown status": ("ktt", ["Results", 0, "Status"], "Odd", "'Status' of result 0 is 'Odd'"),
 }
 
@@ -98,6 +100,17 @@ def test_wrong_json_is_refused(load, formats, case):
         (b'{"results": [%s]}' % (b"9" * 5000), "cannot use"),
         (gzip.compress(b"{}" * 99, mtime=0)[:-9], "gzip file that is truncated or damaged"),
         (gzip.compress(b"{}" * 99, mtime=0)[:12] + b"garbage" * 9, "gzip file that is truncated or damaged"),
+        (b"a,compute_time\n", "0 measurements of 1 parameters"),
+        (b"compute_time,energy\n3,4\n", "1 measurements of 0 parameters"),
+        (b"a,compute_time\n1,2\n3\n", "row 2 has 1 cells, and the header 2"),
+        (b"a,a,compute_time\n1,2,3\n", "names a column twice"),
+        (b"a,compute_time\n1,2\n2,soon\n", "'compute_time' of row 2 is 'soon', not a number"),
+        (b"a,compute_time\n1,-2\n", "'compute_time' of row 1 is -2"),
+        (b"a,compute_time,Feasibility\n1,2,no\n", "'Feasibility' of row 1 is 'no'"),
+        (b"a,compute_time\n1,2\n,3\n", "row 2 has no value of parameter 'a'"),
+        (b"a,compute_time\nnan,2\n", "'a' has the value nan"),
+        (b"a,compute_time\n1,\n2,0\n", "configurations failed"),
+        (b"a,compute_time\n" + b"1" * 200_000 + b",2\n", "no table in CSV"),
         (b"PK\x03\x04 and nothing", "npz file that is truncated or damaged"),
         (b"PAR1 and nothing", "damaged|pyarrow"),
     ],
@@ -108,7 +121,7 @@ def test_wrong_bytes_are_refused(load, data, message):
     assert any(part in str(refused.value) for part in message.split("|")), refused.value
 
 
-@pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt", "tile", "layout"])
+@pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt", "catbench", "tile", "layout"])
 def test_damage_anywhere_is_one_sentence_or_harmless(write, formats, name):
     whole, rng = write(formats[name]).read_bytes(), np.random.default_rng(0)
     for _ in range(60):

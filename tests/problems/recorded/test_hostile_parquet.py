@@ -51,6 +51,9 @@ def written(tmp_path):
         ({}, "[" * 100_000, "nested too deeply"),
         ({}, "1" * 5000, "an integer of thousands of digits"),
         ({}, [], "its metadata is a list"),
+        ({}, METADATA | {"statistics": ["size"]}, "no column of numbers 'size'"),
+        ({}, METADATA | {"statistics": ["cost"]}, "no column of numbers 'cost'"),
+        ({"size": ["x"] * N}, METADATA | {"statistics": ["size"]}, "no column of numbers 'size'"),
     ],
 )
 def test_a_file_that_record_could_not_have_written_is_refused(written, columns, metadata, message):

@@ -29,8 +29,8 @@ def costs(problem):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt"])
-def test_three_formats_give_the_same_measurements(load, formats, name, packed):
+@pytest.mark.parametrize("name", ["kernel_tuner", "t4", "ktt", "catbench"])
+def test_four_formats_give_the_same_measurements(load, formats, name, packed):
     problem = load(formats[name], packed=packed)
     space = problem.space
     known = {k: list(space.values(i)) for i, k in enumerate(map(space.name, range(3)))}
@@ -99,6 +99,29 @@ def test_units_of_t4_are_converted(load, formats):
     for result in formats["t4"]["results"]:
         result["measurements"][0]["unit"] = "bytes"
     assert (load(formats["t4"]).unit, load(formats["t4"]).optimum) == ("bytes", 1.25)
+
+
+SPMM = b"""\
+chunk_size,omp_num_threads,permutation,hostname,compute_time,compute_times,Timestamps,Feasibility,energy
+16,8,"(1, 0, 2, 3, 4)",node1,128.68,"[144.7, 128.5]",1702590628258.0,1.0,4.6
+64,8,"(0, 4, 1, 3, 2)",node2,117.49,"[130.8, 117.3]",1702590634957.0,1.0,4.8
+64,16,"(0, 4, 1, 3, 2)",node1,0.0,[],1702590641241.0,0.0,0.0
+"""
+ASUM = b"tuned_sp0,tuned_gs0,iterations,timeouts,compute_time,energy\r\n4096,16,10,60000,198.704128,84.1\r\n"
+
+
+def test_columns_of_catbench_that_are_no_parameters_are_left_out(load):
+    problem = load(SPMM)
+    names = [problem.space.name(i) for i in range(len(problem.space))]
+    assert names == ["chunk_size", "omp_num_threads", "permutation"]
+    assert problem.space.kinds.tolist() == [Kind.SCALE, Kind.SCALE, Kind.CHOICE]
+    one, other = "(1, 0, 2, 3, 4)", "(0, 4, 1, 3, 2)"
+    found = {(16, 8, one): 0.12868, (64, 8, other): 0.11749, (64, 16, other): np.inf}
+    assert costs(problem) == pytest.approx(found, rel=1e-15)
+    assert "not feasible" in evaluate(problem, measured(problem)).reasons[2]
+    few = load(ASUM)
+    assert costs(few) == pytest.approx({(4096, 16): 0.198704128}, rel=1e-15)
+    assert (few.facts()["iterations"], few.facts()["timeouts"]) == ("10", "60000")
 
 
 def test_tiles_of_tpu_graphs_are_scaled_by_the_default(load, formats):

@@ -13,8 +13,7 @@ import bbo_suite
 from bbo_problems.pass_order.state import STATE
 from bbo_problems.tensor_compiler.hlo.passes import LOWERINGS
 from bbo_problems.xla_passes import worker
-from bbo_problems.xla_passes.actions import ACTIONS, PIPELINE, SLOTS
-from bbo_problems.xla_passes.census import OBJECTIVES, census, kernels, moved_bytes
+from bbo_problems.xla_passes.census import ACTIONS, OBJECTIVES, PIPELINE, SLOTS, census, kernels, moved_bytes
 from bbo_problems.xla_passes.programs import named
 from bbo_problems.xla_passes.worker import States
 from bbo_suite import UserError

@@ -3,8 +3,7 @@ import pytest
 
 from bbo_strategies.annealing import Annealing
 from bbo_strategies.local import LocalOptions, LocalSearch
-from bbo_strategies.local.interactions import Neighbourhood, Ties
-from bbo_strategies.local.moves import MoveList, Pairs
+from bbo_strategies.local.moves import MoveList, Neighbourhood, Pairs, Ties
 from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
 from bbo_suite.testing import play
 

@@ -11,9 +11,8 @@ import bbo_suite
 from bbo_problems.tensor_compiler.tasks.kernel_families import TileFamily
 from bbo_strategies.one_shot import OneShot
 from bbo_strategies.one_shot.groups import ranked
-from bbo_strategies.one_shot.predictor import FAILED, FILE, load
+from bbo_strategies.one_shot.predictor import FAILED, FILE, labels, load
 from bbo_strategies.one_shot.strategy import SHIPPED
-from bbo_strategies.one_shot.training import labels
 from bbo_suite import Enumeration, Level, Space, UserError
 from bbo_suite.core.evaluation import default_value
 from bbo_suite.core.versions import PinnedFile

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from bbo_strategies.graybox import GrayBox, GrayBoxOptions
-from bbo_strategies.pair_graph.bounds import Ascent, Multipliers, Relaxation, used
+from bbo_strategies.pair_graph.bounds import Ascent, Multipliers, Relaxation, Remaining, joined, used
 from bbo_strategies.pair_graph.elimination import eliminate, work
-from bbo_strategies.pair_graph.minimiser import Minimiser, cross
 from bbo_strategies.pair_graph.network import IMPOSSIBLE, Pairs, active_values, network, total
-from bbo_strategies.pair_graph.pair_search import Exploration
-from bbo_strategies.pair_graph.reduction import Remaining, joined
+from bbo_strategies.pair_graph.pair_search import Exploration, Minimiser, cross
 from bbo_suite import Parts, Space, Structure, Task, Told
 from bbo_suite.core.task import Capacity
 from bbo_suite.parts.table import PairDecomposition

@@ -9,9 +9,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 
-from bbo_strategies.adaptive_moves import COPY, RUN, SINGLE, AdaptiveMutation, MutationRate, relative_gains
 from bbo_strategies.annealing import Annealing
 from bbo_strategies.archive import Archive
+from bbo_strategies.changes import COPY, RUN, SINGLE, AdaptiveMutation, MutationRate, relative_gains
 from bbo_strategies.evolution import Evolution
 from bbo_strategies.regressors import candidates, fit, light, score, select
 from bbo_suite import Moves, Space, Task, choice, product, scale
