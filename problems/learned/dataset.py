@@ -23,7 +23,7 @@ from ..tensor_compiler.graph.build import read_graph
 from ..tensor_compiler.graph.graph import ProgramGraph
 from ..tensor_compiler.hardware.all_settings import fitting_settings, times
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS, compile_kernels
-from ..tensor_compiler.hardware.machine import COST_MODEL, MACHINES, Machine, Rate
+from ..tensor_compiler.hardware.machine import KERNEL_TIMES, MACHINES, Machine, Rate
 from ..tensor_compiler.hardware.timing import shrink_tile
 from ..tensor_compiler.layout.layout_pass import LaidOutProgram, LayoutPass
 from ..tensor_compiler.passes import row_keys
@@ -34,7 +34,7 @@ _FILE = ArrayFile(
     "data set of kernels",
     1,
     "make one with `python -m bbo_problems.learned data`",
-    {"cost model": COST_MODEL, "opcodes": len(OPCODES)},
+    {"cost model": KERNEL_TIMES, "opcodes": len(OPCODES)},
     1 << 30,
 )
 

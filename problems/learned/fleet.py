@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import UserError
 from bbo_suite.fleet.library import Groups, KernelLibrary, Progress, cached_arrays
 
-from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
+from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, KERNEL_TIMES, MACHINES, Machine
 from ..tensor_compiler.tasks.kernel_families import OneKernel
 from .dataset import SHIPPED, TRAINING
 
@@ -69,7 +69,7 @@ class TpuKernels(KernelLibrary):
 
     def fingerprint(self) -> str:
         """Return a text that changes with the kernels, the cost model and what a release changes."""
-        content = f"{_VERSION}|{COST_MODEL}|{released(0)}|{_RELEASE}|{self._digest}"
+        content = f"{_VERSION}|{KERNEL_TIMES}|{released(0)}|{_RELEASE}|{self._digest}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _compile(self, version: int) -> Any:  # noqa: ANN401 - imported where it is used

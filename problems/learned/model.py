@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bbo_suite.files.arrays import ArrayFile
 from bbo_suite.nets import MeanSage, averages, dense, filter_jit, linear_layers, padded, parameters, with_parameters
 
-from ..tensor_compiler.hardware.machine import COST_MODEL
+from ..tensor_compiler.hardware.machine import KERNEL_TIMES
 from .kernels import KERNEL_FEATURES, NODE_FEATURES, OPCODES, Batch, KernelGraphs, batched, pad
 
 WIDTH = 48
@@ -182,7 +182,7 @@ _FILE = ArrayFile(
     1,
     "train one with `python -m bbo_problems.learned train`",
     {
-        "cost model": COST_MODEL,
+        "cost model": KERNEL_TIMES,
         "width": WIDTH,
         "opcodes": len(OPCODES),
         "node features": len(NODE_FEATURES),

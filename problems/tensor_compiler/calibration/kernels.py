@@ -181,9 +181,9 @@ def row(kernel: ScheduledKernel) -> tuple[NDArray[np.float64], str]:
     for node, where in zip(nodes, places, strict=True):
         for place in range(3):
             if where & (1 << place):
-                numbers[Kernel.WORK + place] += shapes.operations(node)
+                numbers[Kernel.WORK + place] += shapes.operations(node) + shapes.on_vector_unit(node)
         numbers[Kernel.OPERATIONS] += where > 0 and node.kind > Kind.FREE
-    numbers[Kernel.GROUPS : Kernel.SUMS] = shapes.matrix(heavy)
+    numbers[Kernel.GROUPS : Kernel.SUMS] = shapes.on_matrix_unit(heavy)
     numbers[Kernel.ROWS] *= _all_products(nodes, places) / max(1.0, math.prod(shapes.matrix(heavy)))
     _add_bytes(numbers, kernel, nodes, places)
     numbers[Kernel.OUTER : Kernel.SIZE] = extents_of(heavy)

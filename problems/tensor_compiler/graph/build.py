@@ -155,6 +155,7 @@ def _arrays(nodes: list[Operation], flattener: Flattener) -> ProgramGraph:
         operand=operand,
         read=np.array([shapes.reads(*end) for end in ends], np.int8),
         reuse=np.array([shapes.reuse(*end) for end in ends], np.float64),
+        cost_model=max(map(shapes.cost_model, nodes)),
         tables=signatures.tables(),
     )
 
@@ -234,7 +235,7 @@ class Signatures:
     def _add(self, node: Operation) -> None:
         found = options(node) if is_tuned(node) else states(node)
         array = self._array(node.shape)
-        product = shapes.matrix(node)
+        product = shapes.on_matrix_unit(node)
         own = self._row(node.shape, compact(node.shape), product) if any(product) else -1
         for state in found:
             walked, layout = state.walked

@@ -94,6 +94,7 @@ class ProgramGraph:
       operand: `(m,)` the first place at which the consumer takes the producer.
       read: `(m,)` of `Read`.
       reuse: `(m,)` how often each element of the producer is used to compute the consumer once.
+      cost_model: the version of the cost model that last changed the cost of this program.
       tables: of the signatures.
     """
 
@@ -116,6 +117,7 @@ class ProgramGraph:
     operand: NDArray[np.int32]
     read: NDArray[np.int8]
     reuse: NDArray[np.float64]
+    cost_model: int
     tables: Tables
 
     def __len__(self) -> int:
@@ -124,7 +126,7 @@ class ProgramGraph:
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """The `(n, 5)` groups, rows, columns, depth and taps of matrix products; zeros for other nodes."""
+        """The `(n, 5)` numbers of `shapes.on_matrix_unit`."""
         return self.tables.loops[self.tables.row[self.tables.first[self.signature]], :PRODUCT_COLUMNS]
 
     def loops(self) -> dict[str, str]:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 import re
 
+from ..hardware.kernel_row import DEEP
+from ..hardware.machine import COST_MODEL, KERNEL_TIMES
 from ..hlo.module import Shape
 from ..hlo.opcodes import OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind
 from .flatten import Operation
 from .graph import Read
-from .layouts import SUBLANES
+from .layouts import LANES, SUBLANES, padding
+
+# Fitted to XLA:TPU's estimates for v5e of convolutions that were made up for it.
+_LOADING = 4.0  # columns that are loaded into the matrix unit while one row passes
+_ARRANGING = 6  # blocks that could be computed while taps are laid side by side
 
 
 def elements(shape: Shape) -> int:
@@ -94,6 +100,72 @@ def _convolution(node: Operation) -> tuple[float, float, float, float, float]:
     elif depth / taps <= 2 * SUBLANES and groups * batches == 1 < taps:
         taps //= window(node, "size")[-1]
     return float(groups * batches), rows, features / groups, depth / taps, float(taps)
+
+
+def on_matrix_unit(node: Operation) -> tuple[float, float, float, float, float]:
+    """Return the five numbers of `matrix` as XLA:TPU lays a product on the matrix unit.
+
+    Usually the filter lies in the unit and pixels pass through it. If that takes less time, the images of the batch lie
+    there, side by side, and the features of the result pass; not so in a plain product, of one pixel and tap. The
+    gradient of a filter by channel hardly uses the unit: see `on_vector_unit`.
+    """
+    groups, rows, columns, depth, taps = found = matrix(node)
+    if _is_gradient_by_channel(node):
+        return 1.0, rows, groups * columns, depth * taps, 1.0
+    turns = node.opcode == "convolution" and groups == 1 and _output(node)[1] * positions(node)[1] > 1
+    return min(found, _turned(node), key=_pushes) if turns else found
+
+
+def on_vector_unit(node: Operation) -> float:
+    """Return the vector operations of a product that XLA:TPU computes there: a gradient of a filter by channel.
+
+    Channels lie in lanes; or images do, and channels in sublanes, if that pads less.
+    """
+    if not _is_gradient_by_channel(node):
+        return 0.0
+    channels, images = _output(node)[0], node.inputs[1].dims[attribute(node, "dim_labels").partition("_")[2].index("i")]
+    padded = min(padding(channels, LANES), padding(channels, SUBLANES) * padding(images, LANES))
+    return 2 * math.prod(matrix(node)) * padded
+
+
+def cost_model(node: Operation) -> int:
+    """Return the version of the cost model that last changed the cost of an operation like this one."""
+    return KERNEL_TIMES if on_matrix_unit(node) == matrix(node) else COST_MODEL
+
+
+def _turned(node: Operation) -> tuple[float, float, float, float, float]:
+    """Return a convolution with the images in the matrix unit: each tap has a block of its own.
+
+    If the result is larger than the window, the images are loaded again for each pixel, or all taps of an input with
+    few features are laid side by side first.
+    """
+    features, pixels = _output(node)
+    taps = positions(node)[1]
+    images = elements(node.shape) / max(1, features * pixels)
+    depth = elements(node.inputs[1]) / max(1, features * taps)
+    passing, arranged = float(features), _ARRANGING + math.ceil(depth * taps / LANES)
+    if depth <= 2 * SUBLANES and arranged < taps <= pixels:
+        taps = arranged
+    elif taps <= pixels:
+        passing = max(passing, min(images, LANES) / _LOADING)
+    return 1.0, pixels * _whole(passing, SUBLANES), images, _whole(depth, LANES), float(taps)
+
+
+def _pushes(product: tuple[float, float, float, float, float]) -> float:
+    """Return how many rows pass through the matrix unit, over all blocks that lie in it."""
+    _, rows, columns, depth, taps = product
+    blocks = math.ceil(depth * taps / LANES) if depth >= DEEP else math.ceil(depth / LANES) * taps
+    return max(_whole(rows, SUBLANES), LANES / _LOADING) * math.ceil(columns / LANES) * blocks
+
+
+def _whole(size: float, tile: int) -> float:
+    return float(math.ceil(size / tile) * tile)
+
+
+def _is_gradient_by_channel(node: Operation) -> bool:
+    """True for the gradient of a filter that has one channel for each group."""
+    groups = int(attribute(node, "batch_group_count") or 1)
+    return groups > 1 and node.opcode == "convolution" and _output(node)[0] == groups
 
 
 def _output(node: Operation) -> tuple[int, int]:

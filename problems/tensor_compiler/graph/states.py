@@ -200,7 +200,7 @@ def _product(node: Operation) -> list[NodeState]:
             wanted = (completed(left, roles[0][turn[lefts]]), completed(right, roles[1][turn[rights]]))
             result = completed(node.shape, roles[2][turn[results]])
             streamed, turned = (right, not rights) if results else (left, bool(lefts))
-            work = _TURN * shapes.elements(streamed) * turned
+            work = shapes.on_vector_unit(node) + _TURN * shapes.elements(streamed) * turned
             key = (result, wanted + tuple(completed(shape, ()) for shape in node.inputs[2:]))
             if key not in found or work < found[key].work:
                 found[key] = NodeState(*key, work, (node.shape, compact(node.shape)))

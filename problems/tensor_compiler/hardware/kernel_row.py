@@ -38,6 +38,9 @@ PRODUCT_COLUMNS = Kernel.SUMS - Kernel.GROUPS
 PLACES = 3
 """Places of work in a kernel; READ and WORK have a column for each."""
 
+DEEP = 32.0
+"""Taps lie side by side in the depth of the matrix unit if each is at least this deep; otherwise they take turns."""
+
 
 class LoopAxis(IntEnum):
     """Axes of the tile of a loop."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bbo_suite.compiled import compiled_for
 
-from .kernel_row import PLACES, Flag, Kernel, LoopAxis, ProductAxis
+from .kernel_row import DEEP, PLACES, Flag, Kernel, LoopAxis, ProductAxis
 from .machine import Rate
 
 compiled = compiled_for(__file__)
@@ -25,9 +25,6 @@ _PRIME = 200.0  # cycles to set up one more window
 
 REGISTERS = 32.0
 """Values that a kernel's body keeps in registers; further ones go through the scratchpad."""
-
-_DEEP = 32.0
-"""Taps lie side by side in the depth of the matrix unit if each is at least this deep; otherwise they take turns."""
 
 _SMALLEST, _GROWTH = 2.0**17, 2.0  # elements of the tiles of a loop that the compiler tries
 
@@ -175,7 +172,7 @@ def matrix_blocks(kernel: NDArray, axis: int, packed: float, side: float) -> flo
         max(1.0, kernel[Kernel.ROWS + axis] * packed),
         kernel[Kernel.TAPS] if axis == ProductAxis.DEPTH else 1.0,
     )
-    if kernel[Kernel.GROUPS] > 1 or size < _DEEP:
+    if kernel[Kernel.GROUPS] > 1 or size < DEEP:
         return math.ceil(size / side) * taps
     return math.ceil(size * taps / side)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import TaskFamily
 
 from ..hardware.kernel_row import KERNEL_WIDTH, Kernel
-from ..hardware.machine import COST_MODEL, DEFAULT_MACHINE, MACHINES, Machine
+from ..hardware.machine import DEFAULT_MACHINE, KERNEL_TIMES, MACHINES, Machine
 from .kernel_problem import FlagsProblem, KernelProblem, KernelTuning, SettingsProblem, TileProblem
 
 CORPUS: dict[str, tuple[str, ...]] = {
@@ -96,7 +96,7 @@ class OneKernel(KernelTuning):
 
     def fingerprint(self) -> str:
         """Return a text that changes with the kernel, what is tuned and the cost model."""
-        content = f"{COST_MODEL}|{self._machine}|{self.slots}|{self.kernels.tolist()}"
+        content = f"{KERNEL_TIMES}|{self._machine}|{self.slots}|{self.kernels.tolist()}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

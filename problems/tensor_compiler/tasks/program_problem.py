@@ -17,7 +17,7 @@ from bbo_suite.core.problem import ESTIMATE
 from bbo_suite.core.program import NO_CHANGE, Change, Kernel, Program
 from bbo_suite.core.task import Screen
 
-from ..hardware.machine import COST_MODEL, MACHINES, Machine, Rate, split_machine
+from ..hardware.machine import MACHINES, Machine, Rate, split_machine
 from .programs import lowered, names, program
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class ProgramProblem(Problem):
 
     def fingerprint(self) -> str:
         """Return a text that changes with the program, the machine and the cost model."""
-        content = f"{type(self).__name__}|{COST_MODEL}|{self._machine}|{self._graph.digest()}"
+        content = f"{type(self).__name__}|{self._graph.cost_model}|{self._machine}|{self._graph.digest()}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def facts(self) -> dict[str, str]:

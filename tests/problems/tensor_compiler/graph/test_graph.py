@@ -75,6 +75,35 @@ def test_matrix_work_equals_that_of_xla(case: str) -> None:
     assert 2 * graph.matrix.prod(axis=1).sum() == pytest.approx(xla_flops(text_of(function, *arguments)), rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("batch", "features", "channels", "window", "product"),
+    [
+        (32, 6, 96, 3, (16 * 8, 32, 128, 9)),  # 6 features pass through 32 images, in rows of 8
+        (64, 6, 96, 3, (16 * 16, 64, 128, 9)),  # to load 64 images takes as long as 16 rows
+        (128, 16, 3, 3, (16 * 16, 128, 128, 7)),  # 9 taps of 3 channels side by side
+        (8, 6, 96, 3, (16 * 8, 6, 96, 9)),  # no fewer features, in rows of 8, than images: pixels pass
+        (32, 256, 96, 3, (16 * 32, 256, 96, 9)),
+    ],
+)
+def test_the_smaller_side_of_a_convolution_passes_through_the_matrix_unit(
+    batch: int, features: int, channels: int, window: int, product: tuple[float, ...]
+) -> None:
+    image, weights = ones(batch, 4, 4, channels), ones(window, window, channels, features)
+    made = graph_of(convolve("SAME"), image, weights).matrix
+    assert tuple(made[made[:, 0] > 0][0]) == (1, *product)
+
+
+def test_the_gradient_of_a_filter_by_channel_is_work_of_the_vector_unit() -> None:
+    def gradient(x, w):
+        return jax.grad(lambda w: convolve("SAME", feature_group_count=40)(x, w).sum())(w)
+
+    graph = graph_of(gradient, ones(16, 8, 8, 40), ones(3, 3, 1, 40))
+    heavy = graph.kind == Kind.MATRIX
+    assert tuple(graph.matrix[heavy][0]) == (1, 9, 40, 16 * 8 * 8, 1)
+    work = graph.tables.work[graph.tables.first[graph.signature[heavy]]]
+    assert work == 2 * 9 * 128 * 16 * 8 * 8
+
+
 def test_calls_are_inlined_and_dead_code_is_dropped() -> None:
     def function(x):
         jnp.sin(x)
