@@ -32,6 +32,7 @@ def test_runs_store_nearly_exact_parts_and_resume(tmp_path):
     assert first.runs().equals(again.runs())
 
 
+@pytest.mark.slow
 def test_the_optimum_of_a_small_program_is_found_and_not_beaten():
     problem = bbo_suite.problem("inlining/graph")
     if problem.optimum is None:

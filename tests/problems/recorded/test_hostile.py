@@ -110,7 +110,7 @@ def test_wrong_json_is_refused(load, formats, case):
         (b"a,compute_time\n1,2\n,3\n", "row 2 has no value of parameter 'a'"),
         (b"a,compute_time\nnan,2\n", "'a' has the value nan"),
         (b"a,compute_time\n1,\n2,0\n", "configurations failed"),
-        (b"a,compute_time\n" + b"1" * 200_000 + b",2\n", "no table in CSV"),
+        (b"a,compute_time\n" + b"1" * 200_000 + b",2\n", "no table in CSV|'a' has the value inf"),
         (b"PK\x03\x04 and nothing", "npz file that is truncated or damaged"),
         (b"PAR1 and nothing", "damaged|pyarrow"),
     ],

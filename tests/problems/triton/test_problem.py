@@ -103,10 +103,12 @@ def test_defaults_are_candidates(instance, monkeypatch):
 def test_a_recording_of_it_is_searched_without_a_gpu(made, monkeypatch, tmp_path):
     monkeypatch.setattr(TritonProblem, "facts", lambda self: {"GPU": "a GPU"})
     monkeypatch.setattr(TritonProblem, "evaluate", lambda self, rows: Evaluations.of(1e-3 * (1 + rows.sum(axis=1))))
+    monkeypatch.setattr(TritonProblem, "compile", lambda self, rows: np.outer(rows.sum(axis=1), np.arange(1.0, 6.0)))
     file, rows = tmp_path / "softmax.json.gz", made.space.sample(20, np.random.default_rng(0))
     record(Registry(()), "triton/softmax-8192x4096", file, None, 0, (), 1, lambda count: lambda *done: None)
-    measured = made.evaluate(rows).values
+    measured, told = made.evaluate(rows).values, made.compile(rows)
     monkeypatch.undo()
     recorded = bbo_suite.problem(f"recorded:{file}")
     assert recorded.space.cardinality == made.space.cardinality and recorded.optimum == 1e-3
     np.testing.assert_array_equal(recorded.evaluate(rows).values, measured)
+    np.testing.assert_array_equal(recorded.compile(rows), told)
