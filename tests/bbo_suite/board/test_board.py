@@ -1,6 +1,8 @@
 """The board: the list stays what it is, standings have the right values, and damaged score files are refused."""
 
 import shutil
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -151,7 +153,6 @@ class S(Strategy):
         (None, "there is no plugin file"),
         ("x = 1\n", "defines no subclass of bbo_suite.Strategy"),
         pytest.param(FAILS, "raised RuntimeError in its constructor (mine.py, line 6): broken", marks=pytest.mark.slow),
-        pytest.param(DIES, "its process ended by SIGKILL", marks=pytest.mark.slow),
     ],
 )
 def test_a_strategy_that_cannot_be_scored_is_one_sentence(suite, tmp_path, source, sentence):
@@ -163,6 +164,15 @@ def test_a_strategy_that_cannot_be_scored_is_one_sentence(suite, tmp_path, sourc
     assert sentence in done.err
     assert "Traceback" not in done.err
     assert not (tmp_path / "r/board").exists()
+
+
+@pytest.mark.slow
+def test_a_strategy_that_ends_its_process_is_one_sentence(tmp_path):
+    (tmp_path / "mine.py").write_text(DIES)
+    command = [sys.executable, "-m", "bbo_suite", "score", "mine.py", "--results", "r", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "its process ended by SIGKILL" in done.stderr
+    assert "Traceback" not in done.stderr and not (tmp_path / "r/board").exists()
 
 
 def test_digests_are_of_studies(suite):
