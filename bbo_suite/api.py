@@ -58,8 +58,8 @@ def run(
 ) -> Study:
     """Run every strategy on every problem and return the study, a sequence with one summary for each run.
 
-    The same call again resumes what is unfinished and never overwrites. Ctrl-C finishes the batch, stores it and then
-    raises `KeyboardInterrupt`.
+    The same call again resumes what is unfinished and never overwrites. Ctrl-C ends what is being evaluated, stores it
+    and then raises `KeyboardInterrupt`.
 
     Args:
       strategies: ids or classes, which can be mixed. The id of a class `HillClimb` is `hill-climb`; `auto` stands for

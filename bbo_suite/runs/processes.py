@@ -107,7 +107,7 @@ def _end_with(parent: int) -> None:
 def run_all(study: StudyPlan, plan: list[PlannedRun], jobs: int, stop: Path) -> Iterator[Outcome]:
     """Run a plan, `jobs` runs at a time, and yield each outcome as soon as it is known.
 
-    When a file appears at `stop`, all runs end after their current batch.
+    When a file appears at `stop`, all runs end after their current evaluations.
     """
     if jobs == 1 or len(plan) <= 1:
         for planned in plan:
