@@ -14,7 +14,7 @@ from ..core.program import Change
 from ..core.quantities import effect
 from ..errors import UserError, error_boundary
 from ..store.frames import printable
-from ..verify.best import gain_text
+from ..verify.minimal import gain_text
 from . import style
 from .program import MARGIN, Canvas
 

@@ -62,7 +62,8 @@ def run_on_cluster(address: str, study: StudyPlan, plan: list[PlannedRun], stop:
     same run, this run fails and the others continue. (joblib's Dask backend would stop the study, so it is not used.)
 
     Args:
-      stop: runs end after their current evaluations when this file appears or its folder is gone; all workers must see it.
+      stop: runs end after their current evaluations when this file appears or its folder is gone. All workers must see
+        it.
 
     Raises:
       UserError: the connection to the scheduler is lost, or its workers have another environment.

@@ -21,7 +21,8 @@ from bbo_suite.report.findings import findings
 from bbo_suite.store.remeasured import finalists
 from bbo_suite.store.rows import read_rows
 from bbo_suite.verify import selection
-from bbo_suite.verify.best import LEAST, ROUNDS, Best, Minimal, gain_text, minimal
+from bbo_suite.verify.best import Best
+from bbo_suite.verify.minimal import LEAST, ROUNDS, Minimal, gain_text, minimal
 from bbo_suite.verify.remeasure import REPEATS
 from bbo_suite.verify.selection import best_rows, selections, shared_ratio
 

@@ -9,18 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bbo_suite
-from bbo_strategies.joint import (
-    Chain,
-    GlobalStore,
-    Joint,
-    JointOptions,
-    Step,
-    Subspace,
-    divide,
-    merged,
-    parse_schedule,
-    per_node,
-)
+from bbo_strategies.joint import Joint, JointOptions
+from bbo_strategies.joint.chain import Chain, GlobalStore
+from bbo_strategies.joint.strategy import Step, Subspace, divide, merged, parse_schedule, per_node
 from bbo_suite import Constraint, Decisions, Kind, Space, Task, UserError
 from bbo_suite.conformance.kit import problem_rules
 from bbo_suite.runs.loop import run_loop
