@@ -92,14 +92,14 @@ def test_a_lead_counts_families():
 
 @pytest.mark.parametrize(
     ("problem", "level"),
-    [("fusion/rnn", Level.PARTS), ("recorded/tile-transformer", Level.COSTS), ("llvm/tree", Level.COSTS)],
+    [("inlining/graph", Level.PARTS), ("recorded/tile-transformer", Level.COSTS), ("llvm/tree", Level.COSTS)],
 )
 def test_what_a_problem_tells(problem, level):
     assert sees(Registry().problem(problem)) is level
 
 
 def test_costs_of_parts_are_used_where_a_problem_tells_them():
-    assert choices(Registry().problem("tile/rnn"), 200)[0].strategy == "graybox"
+    assert choices(Registry().problem("inlining/graph"), 200)[0].strategy == "graybox"
 
 
 def test_a_space_that_the_budget_covers_is_searched_whole():
@@ -111,12 +111,12 @@ def test_a_space_that_the_budget_covers_is_searched_whole():
 
 
 def test_no_evaluation_is_refused(suite):
-    assert "budget must be 1 or more, not 0" in suite("recommend", "--problem", "tile/rnn", "--budget", 0).err
+    assert "budget must be 1 or more, not 0" in suite("recommend", "--problem", "ordering/small-a", "--budget", 0).err
 
 
 def test_a_time_without_an_evaluation_is_refused():
     with pytest.raises(UserError, match="takes 2 s, and the limit is 1 s"):
-        choices(Registry().problem("tile/rnn"), 100, seconds=1, evaluation=2)
+        choices(Registry().problem("ordering/small-a"), 100, seconds=1, evaluation=2)
 
 
 SMALL, LARGE = "recorded/halide-blur", "ordering/small-a"
