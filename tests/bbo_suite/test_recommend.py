@@ -167,13 +167,13 @@ def test_the_published_evidence_is_about_strategies_and_families_that_exist():
 
 
 def test_the_command_says_what_to_take_and_how_sure_that_is(suite):
-    text = suite("recommend", "--problem", "fusion/rnn", "--budget", 200).out
+    text = suite("recommend", "--problem", "inlining/graph", "--budget", 200).out
     assert "take graybox, which sees costs of parts" in text
-    assert "run --problem fusion/rnn --strategy graybox --budget 200" in text
+    assert "run --problem inlining/graph --strategy graybox --budget 200" in text
 
 
 def test_the_command_speaks_json(suite):
-    told = json.loads(suite("recommend", "--problem", "tile/rnn", "--seconds", 10, "--json").out)
+    told = json.loads(suite("recommend", "--problem", "inlining/graph", "--seconds", 10, "--json").out)
     assert told["choices"][0]["strategy"] == "graybox"
     assert told["seconds_of_one"] > 0
     assert all(math.isfinite(each["share"]) for each in told["choices"])
