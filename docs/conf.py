@@ -84,7 +84,8 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", forget_runs),
 }
 
-suppress_warnings = ["config.cache"]  # the configuration of the gallery holds a function
+# The configuration of the gallery holds a function, and the folder of a clone may have spaces in its name.
+suppress_warnings = ["config.cache", "sphinx_gallery.space_in_filename"]
 
 write_pages(HERE / "generated")
 write_site(HERE / "generated" / "extra" / "site")

@@ -80,8 +80,8 @@ class RunView:
 
     @property
     def pace(self) -> float | None:
-        """Mean seconds per evaluation, the strategy's share included; None before there is an evaluation."""
-        return self._tail.seconds / self.evaluations if self.evaluations else None
+        """Mean seconds per evaluation, the strategy's share included; None before there are two: the default is known."""
+        return self._tail.seconds / self.evaluations if self.evaluations > 1 else None
 
     @property
     def speedup(self) -> float | None:

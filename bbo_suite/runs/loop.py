@@ -197,7 +197,8 @@ class RunLog:
         clock = time.perf_counter()
         result = evaluate(self._problem, configs, with_parts=self._parts is not None)
         if self._problem.workers == 1:  # several processes are kept busy by a whole batch
-            self._slice = max(1.0, len(configs) * _SLICE_SECONDS / (time.perf_counter() - clock + 1e-9))
+            fitting = len(configs) * _SLICE_SECONDS / (time.perf_counter() - clock + 1e-9)
+            self._slice = max(1.0, min(fitting, 2 * len(configs)))  # a known cost, as of the default, takes no time
         first = self.done + before + 1
         rows = list(self._rows(result, configs, digests, first, strategy_seconds))
         if self._parts:
