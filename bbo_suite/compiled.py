@@ -34,8 +34,8 @@ from .files.cache import cache_folder
 
 _CONFIG: Any = numba.config
 _DECORATORS: Any = (dispatcher, ccallback)
-_KEPT = 8
-"""Folders of compiled code that stay: those of the sources in use, and of a few others, such as other versions."""
+_KEPT = 3
+"""Folders of a family's compiled code that stay: that of the sources in use, and of other versions."""
 _DIGEST = hashlib.sha256().digest_size
 _ENGINE = Path(__file__), Path(__file__).parent / "parts"
 """The sources of the engine's own compiled functions, which those of all families call."""
@@ -69,16 +69,17 @@ def sources_hash(*places: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
 
 
-def prepare_folder(parent: Path, name: str) -> Path | None:
-    """Return the folder `compiled-<name>` after making it, or None if it cannot be made.
+def prepare_folder(parent: Path, family: str, version: str) -> Path | None:
+    """Return the folder `compiled-<family>-<version>` after making it, or None if it cannot be made.
 
-    Of such folders in `parent` only those that were used last are kept.
+    Of a family's folders in `parent` only those that were used last are kept.
     """
-    folder = parent / f"compiled-{name}"
+    folder = parent / f"compiled-{family}-{version}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        by_use = sorted(parent.glob("compiled-*"), key=lambda path: path.stat().st_mtime)
+        own = (path for path in parent.iterdir() if path.name.startswith(f"compiled-{family}-"))
+        by_use = sorted(own, key=lambda path: path.stat().st_mtime)
     except OSError:  # it is not writable, or another process removes a folder just now
         return folder if os.access(folder, os.W_OK) else None
     for old in by_use[:-_KEPT]:
@@ -177,14 +178,15 @@ class Compiler:
     """Compiles functions of one family and keeps the code in the user's cache folder, or in $NUMBA_CACHE_DIR.
 
     Args:
-      sources: the files and folders that the compiled code depends on.
+      sources: the files and folders that the compiled code depends on, that of the family first.
 
     Attributes:
       folder: where the code is kept; None if there is no folder that can be written.
     """
 
     def __init__(self, *sources: Path) -> None:
-        self.folder = prepare_folder(Path(_CONFIG.CACHE_DIR or cache_folder()), sources_hash(*sources))
+        parent = Path(_CONFIG.CACHE_DIR or cache_folder())
+        self.folder = prepare_folder(parent, sources[0].stem, sources_hash(*sources))
 
     def __call__(self, runtime: bool = True, inline: bool = True) -> Callable[[Callable[..., Any]], Any]:
         """Return a decorator for functions that Python and compiled code call.

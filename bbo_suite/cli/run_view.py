@@ -80,7 +80,7 @@ class RunView:
 
     @property
     def pace(self) -> float | None:
-        """Mean seconds per evaluation, the strategy's share included; None before there are two: the default is known."""
+        """Mean seconds per evaluation, the strategy's share included; None before two, for the default is known."""
         return self._tail.seconds / self.evaluations if self.evaluations > 1 else None
 
     @property

@@ -48,6 +48,7 @@ def test_run_and_load(run, tmp_path):
         assert rows["digest"].nunique() == summary["unique"]
 
 
+@pytest.mark.slow
 def test_again_and_another_folder_and_processes_give_the_same(run, tmp_path, monkeypatch):
     first = run(study="s", repeats=2)
     assert run(study="s", repeats=2) == first
@@ -168,6 +169,7 @@ def test_a_call_holds_its_runs_and_the_folder_all(made):
     assert part == study[:1] and len(part.frame()) == 12 * 60 and len(Study("s", results)) == 12
 
 
+@pytest.mark.slow
 def test_frame_diagnostics_and_best(made):
     study, results = made
     frame = study.frame(["digest"])
@@ -323,6 +325,7 @@ def test_classes_and_objects_mixed_with_ids_run_and_resume(run_objects, tmp_path
     assert {Path(r["path"]): rows_of(Path(r["path"])) for r in again} == before
 
 
+@pytest.mark.slow
 def test_registered_classes_and_problems_keep_their_ids(run_objects):
     plugins = [Path(__file__).with_name("plugins") / name for name in ("toy.py", "pick.py")]
     pick, toy = Registry(tuple(plugins)).strategy("pick"), bbo_suite.problem("toy/small", plugins)
@@ -333,6 +336,7 @@ def test_registered_classes_and_problems_keep_their_ids(run_objects):
     }
 
 
+@pytest.mark.slow
 def test_options_by_id_and_by_class(run_objects):
     chosen = {"annealing": {"heat": 2, "cooling": "9"}, HillClimb: {"changes": 3, "layers": (1,)}}
     study = run_objects(["annealing", HillClimb], Queens, options=chosen)

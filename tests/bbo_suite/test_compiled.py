@@ -37,21 +37,23 @@ def test_the_folder_in_use_is_that_of_all_sources_of_the_family_and_of_the_engin
     family = Path(compiled_module.__file__).parents[1]
     folder = compiled_module.compiled.folder
     assert family.name == "tensor_compiler" and family not in folder.parents
-    assert folder.name == f"compiled-{sources_hash(family, ENGINE / 'compiled.py', ENGINE / 'parts')}"
+    assert folder.name == f"compiled-{family.name}-{sources_hash(family, ENGINE / 'compiled.py', ENGINE / 'parts')}"
 
 
-def test_only_the_folders_used_last_are_kept(tmp_path):
+def test_of_each_family_only_the_folders_used_last_are_kept(tmp_path):
     for number in range(20):
-        folder = prepare_folder(tmp_path, str(number))
-        (folder / "code.nbi").write_bytes(b"")
-        os.utime(folder, (number, number))
-    prepare_folder(tmp_path, "0")
-    assert {path.name for path in tmp_path.iterdir()} == {f"compiled-{i}" for i in (0, *range(13, 20))}
+        for family in ("fusion", f"other{number}"):
+            folder = prepare_folder(tmp_path, family, str(number))
+            (folder / "code.nbi").write_bytes(b"")
+            os.utime(folder, (number, number))
+    prepare_folder(tmp_path, "fusion", "0")
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == {f"compiled-other{i}-{i}" for i in range(20)} | {f"compiled-fusion-{i}" for i in (0, 18, 19)}
 
 
 def test_a_folder_that_cannot_be_made_turns_the_cache_off(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    assert prepare_folder(tmp_path / "file", "0") is None
+    assert prepare_folder(tmp_path / "file", "fusion", "0") is None
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "file"))
     compiler = Compiler(tmp_path)
     assert compiler.folder is None and compiler()(lambda x: 2 * x)(3) == 6

@@ -111,6 +111,7 @@ def test_a_run_ends_when_it_has_been_poor_twice():
     assert not any(worth.is_over(Curve(rising, n, 100)) for n in range(10, 10_000, 10))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_worth_its_price_ends_stays_so_and_goes_on_at_a_lower_one(tmp_path, suite):
     given = (
         "run",

@@ -130,6 +130,7 @@ def loaded_by(code):
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -122,6 +122,7 @@ def test_a_file_beside_a_plugin_is_imported(run, put):
         run("other", plugins=[put("two/other.py", BESIDE)])
 
 
+@pytest.mark.slow
 def test_a_folder_without_rows_starts_over_with_other_code_and_options(run, put, tmp_path):
     plugin = put("mine.py", FAILING)
     with pytest.raises(UserError, match=r"strategy mine raised ValueError in its constructor .*not today"):

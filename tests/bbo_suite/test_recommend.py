@@ -133,6 +133,7 @@ def test_auto_stands_for_the_best_on_each_problem(capsys):
     assert with_choices(("random",), ("no/such",), 200, Registry()) == {"no/such": ("random",)}
 
 
+@pytest.mark.slow
 def test_auto_on_several_problems_is_resumed_and_validated(suite):
     command = ("run", "--strategy", "auto", "--problem", SMALL, "--problem", LARGE, "--budget", 500, "--study", "both")
     best = choices(Registry().problem(LARGE), 500)[0].strategy
@@ -157,6 +158,7 @@ def test_auto_runs_from_python(tmp_path):
     assert {run["strategy"] for run in study} == {"graybox"}
 
 
+@pytest.mark.slow
 def test_the_published_evidence_is_about_strategies_and_families_that_exist():
     registry, rows = Registry(), published().table
     for name, own in rows.groupby("strategy"):
@@ -172,6 +174,7 @@ def test_the_command_says_what_to_take_and_how_sure_that_is(suite):
     assert "run --problem inlining/graph --strategy graybox --budget 200" in text
 
 
+@pytest.mark.slow
 def test_the_command_speaks_json(suite):
     told = json.loads(suite("recommend", "--problem", "inlining/graph", "--seconds", 10, "--json").out)
     assert told["choices"][0]["strategy"] == "graybox"

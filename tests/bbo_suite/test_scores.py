@@ -89,6 +89,7 @@ def study(tmp_path):
     return bbo_suite.run(["random"], Knowing(), budget=20, repeats=2, study="s", results=tmp_path)
 
 
+@pytest.mark.slow
 def test_baselines_are_stored_drawn_and_tabulated(study, tmp_path):
     head = json.loads(next(tmp_path.glob("s/*/run.json")).read_text())
     assert head["baselines"] == {"-O3": 2.0, "-O0": 8.0}

@@ -53,6 +53,7 @@ def test_the_state_gets_worse_by_less_as_the_temperature_falls():
     assert late.sum() < early.sum() / 10
 
 
+@pytest.mark.slow
 def test_the_state_gets_worse_by_more_with_more_heat_and_never_without():
     without, some, much = (
         rises(annealing(Space([4] * 30), 2000, heat=h, cooling=1), rugged).sum() for h in (0, 0.2, 2)
@@ -67,6 +68,7 @@ def test_the_unit_of_costs_does_not_matter():
     np.testing.assert_array_equal(rows(1.0), rows(2.0**-30))
 
 
+@pytest.mark.slow
 def test_the_optimum_of_a_rugged_problem_is_found():
     best = [min(v.min() for _, v in play(annealing(Space([4] * 40), 5000, seed), rugged)) for seed in range(3)]
     assert np.median(best) == pytest.approx(optimum(40), rel=0.005)
@@ -165,6 +167,7 @@ def test_children_are_changes_of_the_best_five():
     assert np.mean(singles) > 0.25
 
 
+@pytest.mark.slow
 def test_a_candidate_is_hardly_ever_proposed_twice():
     rows = np.concatenate([configs for configs, _ in play(evolution(Space([2] * 14), 2000), weighted)])
     assert len(np.unique(rows, axis=0)) > 0.8 * len(rows)  # in a space of 16384, with the population at one place

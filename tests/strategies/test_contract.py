@@ -1,4 +1,4 @@
-"""Every strategy follows the rules of the conformance kit: our own, the published ones and some of each library's."""
+"""Every strategy follows the rules of the conformance kit: our own, published mechanisms and some of each library's."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from .peers import PEERS, peer
 
 OWN = [name for name, load in sorted(Registry().strategies().items()) if not load().has_variants]
 ODD = ["optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES", "smac:HyperparameterOptimizationFacade"]
-NAMES = [*OWN, *(f"published:{name}" for name in PRESETS), *PEERS, *ODD]
-QUICK = {
-    *("annealing", "evolution", "exhaustive", "local", "random"),
-    *("published:halide", "published:taso", "pymoo:GA"),
-}
+MECHANISMS = {path.partition(":")[0]: f"published:{name}" for name, path in reversed(PRESETS.items())}
+"""The first preset of each mechanism: the others differ in their settings."""
+NAMES = [*OWN, *MECHANISMS.values(), *PEERS, *ODD]
+QUICK = {"annealing", "evolution", "exhaustive", "local", "random", "published:deepcuts", "published:ils-px"}
 """Strategies that stand for all in the default run."""
 
 

@@ -45,6 +45,7 @@ def test_json_is_one_object_a_run_and_nothing_else(suite, toy):
     assert (Path(first["path"]) / "rows.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_what_a_problem_prints_does_not_reach_the_json(tmp_path, toy, jobs):
     plugins = shlex.join(map(str, toy))
@@ -222,6 +223,7 @@ def test_watch_and_validate_print_json(suite, toy):
     assert (done.code, second["log"], len(second["complaints"])) == (1, "does NOT hold", 1)
 
 
+@pytest.mark.slow
 def test_check_and_comparison_print_json(suite, toy):
     rules = strict(suite("check", toy[3], "--json").out)
     assert {rule["subject"] for rule in rules} == {"strategy pick"} and not any(rule["complaint"] for rule in rules)

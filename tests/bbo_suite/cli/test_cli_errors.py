@@ -193,6 +193,7 @@ def test_broken_entry_point_does_not_hide_the_others(suite, monkeypatch):
     refused(suite("show", "broken"), "strategy broken cannot be imported", "absent")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_output_to_a_full_disk_is_one_sentence(tmp_path):
     with Path("/dev/full").open("w") as full:

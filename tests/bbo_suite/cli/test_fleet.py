@@ -44,6 +44,7 @@ def test_it_compares_policies_and_resumes(few):
     assert few(*given, "--json").out == done.out and logs() == stored
 
 
+@pytest.mark.slow
 def test_progress_is_on_standard_error(few):
     done = few("--policy", "fifo")
     assert "finding the true best settings" in done.err and "finding" not in done.out

@@ -48,6 +48,7 @@ def test_what_helps_is_found_named_stored_and_confirmed(suite, work):
     assert suite("confirm", "mine", "--on", "toy/small").code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("new", "old", "code", "words"),
     [
@@ -62,6 +63,7 @@ def test_a_claim_of_somebody_else_is_judged(suite, work, new, old, code, words):
     assert done.code == code and f"against the default: {words}" in done.out, done
 
 
+@pytest.mark.slow
 def test_two_builds_are_compared_by_size(suite, work):
     for name, size in (("a", 100), ("b", 120)):
         (work / name).write_bytes(b"x" * size)
@@ -69,6 +71,7 @@ def test_two_builds_are_compared_by_size(suite, work):
     assert (done.code, done.out) == (0, "against the default: smaller by 16.67 %\n")
 
 
+@pytest.mark.slow
 def test_a_folder_of_any_name_names_the_study(suite, tmp_path, monkeypatch):
     folder = tmp_path / "my prögram"
     folder.mkdir()

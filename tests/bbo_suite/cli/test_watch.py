@@ -186,6 +186,7 @@ def test_ctrl_c_marks_runs_as_stopped_until_they_go_on(suite, toy, monkeypatch):
     assert "1 done" in suite("watch", "s").out and "stopped" not in suite("watch", "s").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [pytest.param("done", marks=pytest.mark.slow), "interrupted"])
 def test_on_a_terminal_it_ends_when_all_is_done_or_quietly(study, tmp_path, way):
     mine, theirs = pty.openpty()
@@ -221,6 +222,7 @@ def until(terminal, wanted):
     return shown
 
 
+@pytest.mark.slow
 def test_a_page_reloads_itself_until_all_runs_are_done(study):
     assert "http-equiv" in (first := page(view_of(study))) and "<svg" not in first
     write(study, FIRST[0], 5)
@@ -257,6 +259,7 @@ def numbers(view):
     return view.evaluations, view.best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_all", [False, True])
 def test_the_best_is_that_of_all_rows(tmp_path, keep_all):
     for seed in range(5):
@@ -450,6 +453,7 @@ def test_the_time_left_is_that_of_all_runs(tmp_path):
     assert left(runs) == pytest.approx(300)
 
 
+@pytest.mark.slow
 def test_plain_lines(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.02)
     plan = [planned(tmp_path), planned(tmp_path, "evolution")]

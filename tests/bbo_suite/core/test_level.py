@@ -83,6 +83,7 @@ def run(strategy, problem, results):
     return next(results.glob("s/*/run.json")).parent
 
 
+@pytest.mark.slow
 def test_a_strategy_that_does_not_say_so_hears_no_parts_and_sees_no_decomposition(tmp_path):
     run(Overhears, Silent, tmp_path / "costs")
     assert Overhears.heard == ((None,), None)

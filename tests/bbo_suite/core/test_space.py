@@ -67,6 +67,7 @@ MIXED = product(
 )
 
 
+@pytest.mark.slow
 def test_sampling_is_uniform_over_free_and_constrained_parameters_and_permutations():
     places = {row: 0 for row in as_set(MIXED.sample(30_000, rng(1)))}
     assert len(places) == MIXED.cardinality == 336
@@ -305,6 +306,7 @@ def test_enumeration_can_start_at_any_position(drawn, seed, start, n):
     assert (Enumeration(drawn[0], generator(seed)).rows(start, start + n) == whole[start : start + n]).all()
 
 
+@pytest.mark.slow
 def test_the_first_candidates_are_uniform_over_seeds():
     space = Space([3, 4], constraints=[Constraint((0, 1), lambda rows: rows.sum(axis=1) > 0)])
     firsts = np.concatenate([Enumeration(space, generator(seed)).rows(0, 1) for seed in range(3000)])

@@ -203,6 +203,7 @@ def test_a_damaged_journal(tmp_path, text, part):
     refused(tmp_path, file, part, problem="recorded/llvm-tree")
 
 
+@pytest.mark.slow
 def test_a_database_that_is_not_optunas_is_not_changed(tmp_path):
     file = tmp_path / "o.db"
     with sqlite3.connect(file) as database:

@@ -47,6 +47,7 @@ def test_what_fails_costs_infinity():
     assert problem.evaluate(params) == np.inf
 
 
+@pytest.mark.slow
 def test_its_example_runs_as_printed(monkeypatch, capsys):
     monkeypatch.setattr(optunahub, "load_module", lambda name: PACKAGE)
     text = (REGISTRY / "compiler_tuning" / "README.md").read_text(encoding="utf-8")

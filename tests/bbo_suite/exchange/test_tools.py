@@ -191,6 +191,7 @@ def fingerprint(results):
     return read_json(next(results.glob("s/*/run.json")))["fingerprint"]
 
 
+@pytest.mark.slow
 def test_the_commands(suite, tmp_path, study):
     results, whole = study
     done = suite("export", "s", "--to", "csv", "--results", results, "--out", tmp_path / "x.csv")
@@ -250,6 +251,7 @@ def drawn_rows(drawn):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*(pytest.param(n, marks=pytest.mark.slow) for n in ("csv", "parquet")), "ioh"])
 @given(st.lists(st.tuples(HOSTILE, HOSTILE, ROWS), min_size=1, max_size=3))
 @example([("=1+1", "'=1", [(Status.TIMEOUT, 1.0, 0.5, "@SUM(A1)"), (Status.TIMEOUT, 1.0, 0.5, "-2'")])])

@@ -54,6 +54,7 @@ AWKWARD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name == "one evaluation" else pytest.param(name, marks=pytest.mark.slow) for name in AWKWARD]
 )
@@ -71,6 +72,7 @@ def test_awkward_studies_are_drawn_without_a_warning(name):
     assert drawn >= 4
 
 
+@pytest.mark.slow
 def test_what_is_left_out_and_why():
     one = frame(AWKWARD["one run"])
     assert set(figures.left_out(one)) == {"profile", "critical", "heat", "gains", "exploration"}
@@ -215,6 +217,7 @@ def test_a_heat_map_shows_gains_and_colours_those_that_matter():
     assert [gain_text(gain) for gain in (12.345, -0.5, 0.0123, 1e-5, np.inf)] == ["1234", "-50.0", "1.2", "0.00", "∞"]
 
 
+@pytest.mark.slow
 def test_bars_of_gains_are_all_named_or_grouped_by_family_and_the_axis_holds_their_intervals():
     few = frame(study(lambda p, s, r: [8.0, 7.99 - p / 1000 - r], problems=3, strategies=1))
     axes = FIGURES["gains"](few)[0].axes[0]
@@ -227,6 +230,7 @@ def test_bars_of_gains_are_all_named_or_grouped_by_family_and_the_axis_holds_the
     assert data["problem"].tolist()[:2] == ["p/40", "p/38"]
 
 
+@pytest.mark.slow
 def test_gains_are_sorted_and_of_the_best_six():
     made = frame(study(lambda p, s, r: [8 / (1 + (p + 1) * (s + 1) / 100)], problems=3, strategies=8))
     data = gains_data(made)
@@ -246,6 +250,7 @@ def test_what_a_run_explored_by_hand():
     assert exploration_data(dashes)["name"].tolist() == ["x1"]
 
 
+@pytest.mark.slow
 def test_importance_finds_what_matters(tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (300, 30))
@@ -305,6 +310,7 @@ def test_many_problems_take_pages(crowd):
     assert [len(problems) for problems in shown] == [9, 2] and len(set.union(*shown)) == 11
 
 
+@pytest.mark.slow
 def test_of_very_many_problems_those_with_the_largest_gain_are_drawn():
     many = frame({(f"p/{p:02}", "a", 0): [8.0 - p / 9] for p in range(40)})
     stem, figure, data = next(figures.FIGURES["speedup"].pages(many))

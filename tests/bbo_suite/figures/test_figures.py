@@ -109,6 +109,7 @@ def test_a_legend_names_only_what_is_drawn():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b"]
 
 
+@pytest.mark.slow
 def test_only_times_have_a_speedup():
     made = frame({("p", "a", 0): [8.0, 4.0]})
     for unit, word in (("seconds", "speedup"), ("bytes", "improvement")):
@@ -231,6 +232,7 @@ def test_nothing_to_draw_and_nowhere_to_write(tmp_path, three):
         list(figures.write(three, tmp_path / "file"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_figure(tmp_path, three, full_disk):
     (file,) = figures.write(three, tmp_path, names=["speedup"], formats=["png"])
     old = file.read_bytes()

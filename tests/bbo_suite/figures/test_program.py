@@ -76,6 +76,7 @@ def written(figure):
     return [text.get_text() for text in figure.findobj(match=lambda artist: hasattr(artist, "get_text"))]
 
 
+@pytest.mark.slow
 def test_the_picture_says_what_each_region_gains_and_names_instructions_at_the_pointer():
     figure, data = program.draw(BEFORE, AFTER, "seconds", "toy: 26 s → 24.5 s", "One note.")
     texts = written(figure)
@@ -112,6 +113,7 @@ def test_a_kernel_with_other_settings_is_a_region():
     assert "tile: 16" in written(figure) and "tile: 8" in written(figure)
 
 
+@pytest.mark.slow
 def test_changes_are_a_table_with_gains():
     listed = [(Change(0, "-fgcse", "-fgcse", "-fno-gcse"), math.inf), (Change(3, "inline", "10", "20"), 0.0125)]
     figure, data = draw_changes(listed, "gcc/sort")
@@ -202,6 +204,7 @@ def test_what_cannot_be_drawn_is_named(suite):
     assert "does not end in .svg" in suite("show", "llvm/tree", "--picture", "x.gif").err
 
 
+@pytest.mark.slow
 def test_show_draws(suite, tmp_path):
     done = suite("show", "recorded/triton-softmax-8192x4096", "--picture", tmp_path / "space.svg")
     assert done.code == 0 and (tmp_path / "space.svg").stat().st_size > 1000

@@ -37,6 +37,7 @@ def memory():
     assert peak < 100e6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family", ["recorded", *(pytest.param(name, marks=pytest.mark.slow) for name in ("llvm", "xla-passes"))]
 )
@@ -61,6 +62,7 @@ def test_a_line_without_an_end_is_refused_in_little_memory(tmp_path, memory):
         next(CSV.read(tmp_path / "t.csv"))
 
 
+@pytest.mark.slow
 def test_arrays_that_are_a_bomb_are_refused_in_little_memory(tmp_path, memory):
     with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as packed, packed.open("x.npy", "w") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (1 << 23,)})

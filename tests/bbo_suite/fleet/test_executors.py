@@ -111,6 +111,7 @@ def log(tmp_path):
     return tmp_path / "store" / LOG
 
 
+@pytest.mark.slow
 def test_a_fleet_that_was_cut_anywhere_ends_with_the_same_numbers(fleet, log):
     days = fleet("transfer")
     whole, rng = log.read_bytes(), np.random.default_rng(0)
@@ -137,6 +138,7 @@ def test_another_fleet_or_another_version_is_refused(tmp_path, fleet, log):
     assert log.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_damage_is_refused_and_left_as_it_is(fleet, log):
     fleet()
     whole = log.read_bytes()

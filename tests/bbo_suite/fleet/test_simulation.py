@@ -25,6 +25,7 @@ RICH = {"days": 4, "budget": 1e4}
 """All kernels can be tuned on the first day."""
 
 
+@pytest.mark.slow
 def test_the_engine_does_not_load_it():
     code = "import bbo_suite, sys; print([name for name in sys.modules if name.startswith('bbo_suite.fleet')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -154,6 +154,7 @@ def test_mistakes(suite, odd, arguments, message):
     assert done.code == 1 and message in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [2000, pytest.param(40_000, marks=pytest.mark.slow)])
 def test_a_full_disk_is_one_sentence_and_keeps_what_was_measured(suite, tmp_path, room):
     """In the middle of the measurements, and when the file itself is written."""

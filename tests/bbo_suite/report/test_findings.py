@@ -67,6 +67,7 @@ def test_nothing_is_evaluated_where_that_takes_long(searched, monkeypatch, toy, 
     assert finding.text and finding.drawing is None and "takes long" in finding.missing
 
 
+@pytest.mark.slow
 def test_without_a_drawing_the_convergence_is_first(studies, drawn, monkeypatch):
     monkeypatch.setattr(figures, "FIGURES", {"convergence": figures.FIGURES["convergence"]})
     html = studies.add(studies.finals("p/a", x=[4, 2])).html()
@@ -109,6 +110,7 @@ def test_every_cost_of_a_recorded_space_is_found(studies, tiles):
     assert costs.min() == tiles.optimum and np.isfinite(costs).all()
 
 
+@pytest.mark.slow
 def test_a_space_that_is_known_whole_is_drawn_once(studies, tiles):
     scores = recorded(studies, tiles, [[tiles.optimum] * 3, [tiles.optimum] * 3])
     (picture,) = spaces(scores, Registry())
@@ -180,6 +182,7 @@ def test_large_spaces_are_left_alone(studies):
     assert whole_space(studies.data().runs[0], Registry()) is None
 
 
+@pytest.mark.slow
 def test_a_plugins_space_is_enumerated_too(suite, toy):
     run = ("run", *toy[:2], "--problem", "toy/small", "--strategy", "annealing", "--budget", 20, "--study", "s")
     assert suite(*run, "--json").code == 0

@@ -200,6 +200,7 @@ def test_a_loss_is_split_into_selection_and_exploration(noisy):
     assert [cell.text for cell in second][-2:] == ["0 %", "11 %"]
 
 
+@pytest.mark.slow
 def test_noise_alone_is_no_loss_by_selection(studies):
     """The best of ten equal candidates looks better in one half of the rounds, but not in the other."""
     rng, factors = np.random.default_rng(0), []
@@ -313,6 +314,7 @@ def test_a_mean_that_depends_on_one_run_is_not_called_better(studies):
     )
 
 
+@pytest.mark.slow
 def test_a_winner_over_problems_and_one_that_does_not_differ(studies):
     rng = np.random.default_rng(0)
     for number in range(8):

@@ -50,6 +50,7 @@ def entries(path):
     return [Entry.of(study, page(study)) for study in studies_in_folder(path)]
 
 
+@pytest.mark.slow
 def test_every_study_has_a_report_and_is_linked(stored, tmp_path):
     index = write(stored, tmp_path / "out").read_text()
     for name in ("first", "second"):
@@ -58,6 +59,7 @@ def test_every_study_has_a_report_and_is_linked(stored, tmp_path):
     assert 'href="runs.csv"' in index and 'href="points.json"' in index
 
 
+@pytest.mark.slow
 def test_the_first_page_begins_with_the_answer_its_figure_and_one_board(stored, tmp_path):
     index = write(stored, tmp_path / "out").read_text()
     parts = ('class="first"', "<svg ", 'id="board"', 'id="studies"', 'id="p-2"')
@@ -97,6 +99,7 @@ def test_a_board_compares_the_runs_of_all_studies_once(stored):
     assert counts["x"] == 4  # the run on p/a with seed 0 is in both studies, the unfinished one in no board
 
 
+@pytest.mark.slow
 def test_points_are_the_best_known_cost_over_the_cost(stored, tmp_path):
     write(stored, tmp_path)
     content = json.loads((tmp_path / "points.json").read_text())
@@ -109,6 +112,7 @@ def test_points_are_the_best_known_cost_over_the_cost(stored, tmp_path):
     assert content["environments"][failed["environment"]]["machine"] == {"cpu": "x"}
 
 
+@pytest.mark.slow
 def test_the_table_of_runs_is_read_again_as_a_published_study(stored, tmp_path):
     write(stored, tmp_path / "one")
     (tmp_path / "published" / "both").mkdir(parents=True)
@@ -144,6 +148,7 @@ def test_each_budget_of_a_table_is_a_study(tmp_path):
     assert long.runs[0].ended == "covered"
 
 
+@pytest.mark.slow
 def test_a_report_of_results_says_nothing_about_how_soon(tmp_path):
     (tmp_path / "in" / "s").mkdir(parents=True)
     (tmp_path / "in" / "s" / "runs.csv").write_text(TABLE)
@@ -171,6 +176,7 @@ def test_another_table_is_named(tmp_path, text, message):
         list(read_studies(tmp_path / "runs.csv"))
 
 
+@pytest.mark.slow
 def test_a_table_of_something_else_is_left_out_with_a_sentence(stored, suite, tmp_path):
     (stored / "other").mkdir()
     (stored / "other" / "runs.csv").write_text("program,cost\na,1\n")
@@ -200,6 +206,7 @@ def test_an_empty_folder_is_an_error(tmp_path):
         write(tmp_path / "in", tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_first_page(stored, suite, tmp_path):
     done = suite("site", "--results", stored, "--out", tmp_path / "out", "--quiet")
     assert (done.code, done.out.strip(), done.err) == (0, str(tmp_path / "out" / "index.html"), "")
@@ -215,6 +222,7 @@ def test_names_are_text(studies, tmp_path):
     assert (tmp_path / "out" / unquote(link)).exists()
 
 
+@pytest.mark.slow
 def test_a_name_in_a_table_leads_to_no_other_folder(tmp_path):
     (tmp_path / "in" / "s").mkdir(parents=True)
     lines = TABLE.splitlines()[:2]
@@ -278,6 +286,7 @@ def test_a_policy_is_the_best_only_by_a_test(fleets, shift, said):
     assert next(fleet.sentences(runs)).endswith(said)
 
 
+@pytest.mark.slow
 def test_a_page_has_figures_and_escapes_names(folder):
     page = fleet.write(folder).read_text()
     assert page.count("<svg") == 2 and "<title>&lt;s&gt;" in page and "of the fleet" in page

@@ -237,6 +237,7 @@ def run(folder, *strategies, jobs=1):
     return subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ends",
     [

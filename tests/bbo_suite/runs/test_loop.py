@@ -105,6 +105,7 @@ def test_stored_candidates_are_not_evaluated_again(tmp_path):
     assert perform(tmp_path, problem, budget=30, batch=6) and len(counted) == 5  # complete: nothing is done
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.integers(0, 4), max_size=5), st.integers(1, 50), st.integers(1, 60))
 def test_stopping_anywhere_changes_nothing(tmp_path_factory, stops, budget, batch):

@@ -93,6 +93,7 @@ def all_rows(study):
     return {path.parent.name: rows_of(path.parent) for path in sorted(study.path.glob("*/rows.csv"))}
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_rows_of_one(registry, tmp_path):
     one, two = (made(registry, tmp_path, name, ["mine/a", "mine/größe"]) for name in ("one", "two"))
     assert all(outcome.complete for outcome in do(one, 1))
@@ -118,6 +119,7 @@ def test_workers_that_die_name_their_runs_and_the_study_resumes(registry, tmp_pa
     assert all(outcome.complete for outcome in do(study))
 
 
+@pytest.mark.slow
 def test_a_study_grows_by_strategies_problems_and_repeats(registry, tmp_path):
     first = made(registry, tmp_path, strategies=["random"], repeats=1)
     do(first)
@@ -275,6 +277,7 @@ def test_what_is_noted_with_a_run(registry, tmp_path):
     assert os.uname().nodename not in told.replace(os.uname().release, "")
 
 
+@pytest.mark.slow
 def test_a_study_in_a_thread_and_in_a_fresh_process_is_the_same(registry, tmp_path):
     """What a process did before, its hash seed and its thread leave no mark on the rows."""
     study = made(registry, tmp_path, repeats=1)
@@ -304,6 +307,7 @@ def test_runs_of_timed_problems_are_made_one_at_a_time_unless_told_otherwise(sui
     assert "2 runs to do, 1 at a time" in plan and sentence in plan and default_jobs(8, ["clock/a"]) == 1
 
 
+@pytest.mark.slow
 def test_problems_are_loaded_once_before_the_first_run(tmp_path):
     file, log = tmp_path / "mine.py", tmp_path / "built"
     names = tuple(f"p{number}" for number in range(18))
@@ -364,6 +368,7 @@ def test_a_plan_is_run_resumed_and_compared_with_its_table(file, suite):
     assert different.code == 1 and "ordering/small-a hot 10 5 differs" in different.err
 
 
+@pytest.mark.slow
 def test_runs_with_a_time_limit_are_not_compared(file, suite):
     file.write_text(FILE.replace("seeds=2", "max_seconds=60.0").replace("plain_seeds=True", "max_seconds=60.0"))
     assert suite("run", "--plan", file, "--quiet").code == 0
@@ -373,6 +378,7 @@ def test_runs_with_a_time_limit_are_not_compared(file, suite):
     assert again.code == 0 and "0 runs are new; 0 are equal" in again.out
 
 
+@pytest.mark.slow
 def test_a_share_adds_its_runs_to_the_table_and_keeps_its_other_columns(file, suite):
     assert suite("run", "--plan", file, "--quiet", "--only", "1/2").code == 0
     table = pd.read_csv(file.parent / "runs.csv")
@@ -400,6 +406,7 @@ def test_plans_in_one_folder_have_a_table_each(file, suite):
     assert [path.name for path in file.parent.glob("*.csv")] == ["short-runs.csv"]
 
 
+@pytest.mark.slow
 def test_plain_seeds_give_other_draws_and_are_part_of_a_run(file, suite):
     assert suite("run", "--plan", file, "--quiet").code == 0
     other = file.parents[1] / "other" / "mine" / "plan.py"

@@ -111,6 +111,7 @@ def test_tuning_finds_options_compares_them_on_fresh_seeds_and_resumes(suite, to
     assert rows.items() <= again.items() and len(again) > len(rows)
 
 
+@pytest.mark.slow
 def test_a_setting_that_fails_is_left_out(suite, toy, tmp_path):
     (tmp_path / "flaky.py").write_text(FLAKY)
     given = ("--plugin", "flaky.py", *toy, "--problem", "toy/small", "--budget", 20, "--jobs", 1, "--trials", 5)

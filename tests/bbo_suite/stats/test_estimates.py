@@ -76,6 +76,7 @@ def test_best_so_far_of_many_runs():
     assert best_so_far([[3, 1, 2], [np.inf, 5, 6]]).tolist() == [[3, 1, 1], [np.inf, 5, 5]]
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3), min_size=1, max_size=20))
 def test_quartiles_against_pandas(runs):
     expected = pd.DataFrame(runs).quantile([0.25, 0.5, 0.75]).to_numpy()
@@ -107,6 +108,7 @@ def test_interquartile_mean_drops_a_quarter_at_each_end():
     assert interquartile_mean([[1, 1000], [3, 5], [-7, 4], [6, 2]]) == pytest.approx((2 + 3 + 4 + 5) / 4)
 
 
+@pytest.mark.slow
 def test_bootstrap_against_scipy_on_one_task():
     scores = np.random.default_rng(1).gamma(2, size=40)
     expected = scipy.stats.bootstrap((scores,), np.mean, n_resamples=20_000, method="percentile", rng=2)
@@ -342,6 +344,7 @@ def test_few_pairs_show_nothing_and_a_failure_is_infinitely_dear():
     assert ratio([0.0] * 10 + [math.inf]).value == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", ["normal", "heavy"])
 def test_looking_again_and_again_finds_few_gains_where_there_are_none(spread):
     rng = np.random.default_rng(1)

@@ -41,6 +41,7 @@ class Failing(Toy):
         return type(super().evaluate(configs)).of(np.full(len(configs), np.inf))
 
 
+@pytest.mark.slow
 @given(ROWS)
 @settings(max_examples=60)
 def test_a_frame_holds_exactly_what_the_log_holds(tmp_path_factory, drawn):
@@ -75,6 +76,7 @@ def test_load_joins_all_runs_and_adds_the_speedup(study):
     assert set(load("s", study, texts=["config"])) == {*frame, "config"}
 
 
+@pytest.mark.slow
 def test_a_frame_of_a_log_that_is_being_written(study):
     log = study / "s" / "run0" / "rows.csv"
     data = log.read_bytes()
@@ -136,6 +138,7 @@ def test_a_run_with_an_empty_or_cut_head_is_named_and_left_out(study, cut, capsy
     assert [run["seed"] for run in Study("s", study)] == [1]
 
 
+@pytest.mark.slow
 def test_a_frame_and_a_summary_of_several_pieces(study, monkeypatch):
     path = study / "s" / "run0"
     whole, told = rows.frame(path), summarise(path)

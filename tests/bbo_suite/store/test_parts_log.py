@@ -240,6 +240,7 @@ def test_models_of_many_problems_take_pages_and_look_alike_on_all(said):
     assert ridge[0] == ridge[1] and len(pages[1][1].axes[0].lines) == 2
 
 
+@pytest.mark.slow
 def test_no_scores_no_figure(said, tmp_path):
     other = said[said["name"].isin(["x", "score/ridge"])]
     assert hits_data(other).empty

@@ -183,6 +183,7 @@ with RunFolder(pathlib.Path(sys.argv[1]), {"problem": "toy/small", "seed": 3}, {
 """
 
 
+@pytest.mark.slow
 def test_a_second_writer_in_another_process_is_refused_until_the_first_is_gone(tmp_path):
     written(tmp_path)
     command = [sys.executable, "-c", HOLD, str(tmp_path)]

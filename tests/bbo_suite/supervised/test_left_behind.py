@@ -154,6 +154,7 @@ def test_folders_of_dead_processes_are_removed_at_the_next_start_and_no_link_is_
     assert ended(living) and ended(last) and not alive.exists() and not own.exists()
 
 
+@pytest.mark.slow
 def test_a_disk_without_locks_is_used_all_the_same(tmp_path):
     process, folder = holding(tmp_path, "no locks")
     assert folder.is_dir() and ended(process) and not folder.exists()

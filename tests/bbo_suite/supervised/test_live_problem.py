@@ -38,6 +38,7 @@ class Live(LiveProblem):
         return tuple(config.tolist())
 
 
+@pytest.mark.slow
 def test_every_fault_has_its_status():
     problem = Live()
     faults = [[3, 0], [4, 0], [5, 0], [6, 0], [7, 0], [1, 2]]
@@ -83,6 +84,7 @@ class Telling(Live):
     tells_parts = True
 
 
+@pytest.mark.slow
 def test_parts_are_told_on_request_only_and_cached_beside_the_costs(tmp_path):
     configs = np.array([[1, 2], [2, 2], [7, 0], [3, 0], [1, 2]], np.int8)
     problem = Telling(Cache("toy-1", "program", tmp_path), "supervised_targets:add_with_parts")
@@ -160,6 +162,7 @@ print(cache.get([0, 5]))
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path, capsys):
     code = FULL.format(here=str(HERE), folder=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -218,6 +221,7 @@ def reason(path):
     return json.loads((path / "end.json").read_text())["reason"]
 
 
+@pytest.mark.slow
 def test_a_run_ends_by_time_or_by_budget_and_continues_when_there_is_more_of_it(tmp_path):
     problem = Slow()
     assert perform(tmp_path / "run", problem, Timid, budget=40, batch=4, max_seconds=0.3)
@@ -233,6 +237,7 @@ def test_a_run_ends_by_time_or_by_budget_and_continues_when_there_is_more_of_it(
     assert reason(tmp_path / "run") == "budget"
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_before_its_time_was_up_is_resumed_to_the_same_rows(tmp_path):
     problem, asked = Slow(), iter([False, False, True])
     perform(tmp_path / "run", problem, Timid, budget=40, batch=4, stopped=lambda: next(asked))

@@ -71,6 +71,7 @@ def test_several_children_share_a_batch(make):
     assert min(answer.seconds for answer in answers) > 0.03
 
 
+@pytest.mark.slow
 def test_a_death_costs_one_candidate_and_says_why(make):
     words = "opt: Loops.cpp:99: Assertion `L->isLCSSAForm()' failed."
     answers = make().map([1, ("abort", words), 2, ("exit", 0), 3], 2)
@@ -95,6 +96,7 @@ def test_an_exit_of_a_new_child_counts_at_once(make):
     assert workers.map([3])[0].value == 3
 
 
+@pytest.mark.slow
 def test_after_a_death_only_new_children_try_again(make, tmp_path):
     workers = make()
     workers.map([("sleep", 0.1)] * 2, 2)
@@ -103,6 +105,7 @@ def test_after_a_death_only_new_children_try_again(make, tmp_path):
     assert (tmp_path / "deaths").stat().st_size == 4
 
 
+@pytest.mark.slow
 def test_children_killed_at_random_change_no_answer(make):
     workers, others = make("supervised_targets:echo", 3), children()
 
@@ -118,12 +121,14 @@ def test_children_killed_at_random_change_no_answer(make):
         assert [answer.value for answer in answers] == [0, 3, 6, 9, 12, 0.03]
 
 
+@pytest.mark.slow
 def test_a_hang_is_ended_and_reported(make):
     answers = make(seconds=0.3).map([("sleep", 60), 4])
     assert [(answer.failure, answer.value) for answer in answers] == [("timeout", None), ("", 4)]
     assert answers[0].reason == "took more than 0.3 s"
 
 
+@pytest.mark.slow
 def test_a_stage_has_its_own_time_and_a_death_names_it(make):
     slow, fast, dead = make(seconds=30).map([("stage", 60), ("stage", 0), ("die in stage", 0)])
     assert (slow.failure, slow.stage, slow.reason) == (
@@ -140,6 +145,7 @@ def test_memory_is_bounded(make):
     assert [(answer.failure, answer.reason) for answer in answers] == [("raised", "out of memory"), ("", "")]
 
 
+@pytest.mark.slow
 def test_a_child_that_leaks_ends_before_it_has_no_memory_left(make):
     workers = make(memory=1 << 30)
     requests = [("eat", (60 << 20) + number) for number in range(30)]  # two times what it may have
@@ -151,6 +157,7 @@ def test_memory_is_bounded_from_the_start(make):
         make("supervised_targets:hungry", memory=1 << 30).map([1])
 
 
+@pytest.mark.slow
 def test_rubbish_on_standard_output_is_not_an_answer(make):
     answers = make().map([("print", 2000), 7, ("abort", "the end"), ("print", 1)])
     assert [answer.failure for answer in answers] == ["", "", "died", ""]
@@ -178,6 +185,7 @@ def test_a_service_that_cannot_start_is_a_clear_error(make, target, words):
         make(target).map([1])
 
 
+@pytest.mark.slow
 def test_a_start_that_takes_too_long_is_not_tried_again(make, tmp_path):
     workers = make("supervised_targets:slow", str(tmp_path / "starts"), start_seconds=0.5)
     with pytest.raises(UserError, match=r"more than 0\.5 s"):
@@ -216,6 +224,7 @@ def parent(target, then):
     return process, [int(word) for word in process.stdout.readline().split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, *(pytest.param(s, marks=pytest.mark.slow) for s in SOFTER)])
 @pytest.mark.parametrize("then", [pytest.param("time.sleep(60)", marks=pytest.mark.slow), "workers.map([60, 60], 2)"])
 def test_children_end_with_their_parent(ending, then):
@@ -227,12 +236,14 @@ def test_children_end_with_their_parent(ending, then):
     assert gone(children)
 
 
+@pytest.mark.slow
 def test_children_end_when_the_parent_ends_normally():
     process, children = parent("pid", "")
     assert process.wait(20) == 0
     assert gone(children)
 
 
+@pytest.mark.slow
 def test_ctrl_c_of_the_terminal_does_not_reach_the_children():
     process, children = parent("pid", "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)")
     time.sleep(0.5)

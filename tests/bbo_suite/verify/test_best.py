@@ -254,6 +254,7 @@ def shared(tmp_path_factory):
     return results
 
 
+@pytest.mark.slow
 def test_selected_candidates_are_measured_again_and_serve_better_than_one(shared):
     (found,) = selections(Registry(), "shared", shared, 2, [TWO])
     (one,) = selections(Registry(), "shared", shared, 1, [TWO])
@@ -366,6 +367,7 @@ def test_a_clear_rise_is_measured_twice_and_a_failure_once():
     assert least.evaluations == 2 * ROUNDS + clear + 2 * (clear + failing)
 
 
+@pytest.mark.slow
 def test_thousands_of_changes_take_few_evaluations():
     problem = Sparse(d=3000)
     least = minimal(problem, np.ones(3000, np.int8), noisy=False)

@@ -108,6 +108,7 @@ def test_other_edits(suite, study, tmp_path, changes, words):
     assert done.code == 1 and any(words in line for line in failures(done)), done.out
 
 
+@pytest.mark.slow
 def test_damage_is_found(suite, study, tmp_path):
     log = tmp_path / RUN / "rows.csv"
     whole = log.read_text()
@@ -144,6 +145,7 @@ def test_a_run_that_was_planned_and_is_missing_is_named(suite, study, tmp_path):
     assert "note annealing on toy/small, seed 0: there is no such run" in done.out
 
 
+@pytest.mark.slow
 def test_without_a_plan_every_strategy_is_expected_with_every_seed(suite, study, toy, tmp_path):
     suite("run", *toy, "--strategy", "pick", "--budget", 60, "--batch", 8, "--study", "s", "--repeats", 2, "--json")
     assert "there is no such run" not in suite("validate", *study).out
@@ -195,6 +197,7 @@ def test_of_noisy_problems_only_the_best_speedup_is_compared(suite, tmp_path):
     assert "the best speedup was " in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strategy", "budget"), [("evolution", 150), pytest.param("mbo", 60, marks=pytest.mark.slow)])
 def test_strategies_that_learn_are_replayed_exactly(suite, toy, strategy, budget):
     command = ("run", *toy, "--strategy", strategy, "--problem", "toy/large", "--budget", budget, "--batch", 16)

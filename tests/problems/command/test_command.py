@@ -59,6 +59,7 @@ def test_a_candidate_is_checked_and_measured_beside_the_default(described):
     assert problem.ratios(np.array([3]), problem.default_row(), 0, 3)[0] == math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "outcomes"),
     [
@@ -78,6 +79,7 @@ def test_the_check_decides_what_is_wrong(described, check, outcomes):
     assert ("NOT" in compared) == (check == '"none"')
 
 
+@pytest.mark.slow
 def test_a_number_in_the_output_is_a_cost_and_no_part_of_the_results(described):
     goal = "[cost]\ngoal = 'cost: (\\d+)'\n"
     problem = described(f"{RUN}{goal}{SPACE}")
@@ -107,6 +109,7 @@ int main(void) {
 FLAGS = '[space]\nwhat = ["-O1", "-O1 -g", "-DLONGER", "-DLONGER -g", "-DWRONG", "-nonsense", "-O1 -DUNUSED"]\n'
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize(
     "build",
@@ -139,6 +142,7 @@ def test_equal_code_is_one_measurement_with_gcc_make_and_cmake(described, tmp_pa
     assert not (folder / "tuned.out").exists() and not (folder / "program").exists()
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_size_is_what_is_loaded_and_costs_nothing_to_repeat(described, tmp_path):
     (tmp_path / "sized").mkdir()
@@ -156,6 +160,7 @@ def test_size_is_what_is_loaded_and_costs_nothing_to_repeat(described, tmp_path)
     assert elf.is_program(tmp_path / "mine") and elf.size(tmp_path / "mine") == sum(kept)
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_compiling_tells_the_sizes_of_functions_and_a_failed_build_tells_nothing(described, tmp_path):
     (tmp_path / "told").mkdir()
@@ -229,6 +234,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "words"), [*BAD, *(pytest.param(*each, marks=pytest.mark.slow) for each in OTHERS)])
 def test_a_default_that_does_not_work_is_one_sentence_and_leaves_nothing(described, how, words):
     table, _, text = how.partition(": ")
@@ -253,6 +259,7 @@ def test_what_hides_from_its_group_ends_with_its_run(described, tmp_path):
     assert not late.exists()
 
 
+@pytest.mark.slow
 def test_links_of_the_folder_are_copied_even_if_they_lead_nowhere(described, tmp_path):
     folder = tmp_path / "linked"
     folder.mkdir()

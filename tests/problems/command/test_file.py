@@ -123,6 +123,7 @@ def test_options_for_a_gpu_need_none_to_be_listed():
     assert len(texts) > 30 and all(values[place] == "" for values, place in texts.values())
 
 
+@pytest.mark.slow
 def test_xlas_options_are_those_that_jaxlib_knows(tmp_path):
     (tmp_path / "tune.toml").write_text(
         f'[run]\ncommand = "{sys.executable} step.py"\nenvironment = {{XLA_FLAGS = "{{flags}}"}}\n'

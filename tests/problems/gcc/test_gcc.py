@@ -134,6 +134,7 @@ def test_another_compiler_called_gcc_and_a_broken_gcc_are_refused(fake_gcc, monk
         GccProblem("hash")
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_the_default_is_the_smallest_level_and_a_candidate_is_its_differences():
     problem = GccProblem("hash")
@@ -174,6 +175,7 @@ def test_functions_are_parts_and_add_up(tmp_path):
     assert program.answer(("parts", ("-fno-such-flag",)), entered)[1] == []
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "RUN_SECONDS", 0.2)
@@ -195,6 +197,7 @@ def test_a_compiler_that_crashes_costs_one_candidate(fake_gcc):
     assert result.values[0] == result.values[2] > 0
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_users_file_is_used_with_and_without_a_run_function(tmp_path):
     shutil.copy(FOLDER / "hash.c", tmp_path / "mine.c")
@@ -249,6 +252,7 @@ def test_a_candidate_that_ends_inside_run_is_a_runtime_error(tmp_path, body):
     assert program.answer((), entered)[0] == "runtime_error"
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_program_sees_no_environment_and_an_empty_folder(tmp_path, monkeypatch):
     """It aborts if it finds a variable, or in its folder more than the entries of the folder and of the one above."""
@@ -278,6 +282,7 @@ def test_a_command_that_is_killed_from_outside_runs_again(fake_gcc, tmp_path):
     assert program.answer(("-fgcse",), entered) == ("compile_error", "GCC died of SIGKILL")
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_a_full_disk_is_not_the_candidates_fault(fake_gcc, tmp_path):
     fake_gcc(f'case "$*" in *-fgcse*) echo "as: error: No space left on device" >&2; exit 1;; esac; exec {GCC} "$@"')
@@ -304,6 +309,7 @@ def test_random_flags_compile_and_keep_the_results():
     assert Status.WRONG_RESULT not in result.status and Status.RUNTIME_ERROR not in result.status
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.skipif(not shutil.which("size"), reason="binutils are not installed")
 def test_the_pasted_command_compiles_to_the_size_that_was_measured(tmp_path):

@@ -39,6 +39,7 @@ def test_the_default_is_what_oz_makes(program):
     assert costs(ours, ours.default_row()) == costs(theirs, theirs.default_row())
 
 
+@pytest.mark.slow
 def test_calls_are_decisions_and_a_function_goes_with_its_last_call(tmp_path):
     made = problem(tmp_path, LEAF + RUN)
     assert [made.space.name(i) for i in range(2)] == ["run -> leaf, call 1", "run -> leaf, call 2"]
@@ -47,6 +48,7 @@ def test_calls_are_decisions_and_a_function_goes_with_its_last_call(tmp_path):
     assert found.values[0] > found.values[1] and (found.status == Status.OK).all()
 
 
+@pytest.mark.slow
 def test_a_picture_has_the_functions_with_the_bodies_in_each(tmp_path):
     made = problem(tmp_path, LEAF + RUN)
     apart, together, failed = (made.picture(np.array(row)) for row in ([1, 2], [2, 2], [0, 0]))
@@ -57,6 +59,7 @@ def test_a_picture_has_the_functions_with_the_bodies_in_each(tmp_path):
     assert failed.words.kernel == "function"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "unit"), [("@data", "bytes"), ("@instructions", "instructions")])
 def test_other_costs(tmp_path, variant, unit):
     made = problem(tmp_path, LEAF + RUN, variant)
@@ -75,17 +78,20 @@ def test_time_is_over_that_of_o3():
     assert not any(ours.ratios(default, inlined, 0, 3)) and len(ours.ratios(called, default, 0, 3)) == 3
 
 
+@pytest.mark.slow
 def test_what_has_no_run_has_no_time(tmp_path):
     with pytest.raises(UserError, match="its time cannot be measured: it defines neither main nor"):
         problem(tmp_path, LEAF + RUN.replace("@run", "@other"), "@time")
 
 
+@pytest.mark.slow
 def test_results_are_not_compared_with_undefined_ones(tmp_path):
     made = problem(tmp_path, LEAF.replace("mul i64 %x, 3", "shl i64 %x, 70") + RUN)
     assert "NOT run: the default makes it return something else" in made.facts()["results"]
     assert np.isfinite(costs(made, made.default_row()))
 
 
+@pytest.mark.slow
 def test_what_explodes_fails_with_a_reason(tmp_path):
     levels = "".join(
         f"define internal i64 @f{i}(i64 %x) {{\n"
@@ -98,6 +104,7 @@ def test_what_explodes_fails_with_a_reason(tmp_path):
     assert found.status[0] == Status.COMPILE_ERROR and "inlining would make" in found.reasons[0]
 
 
+@pytest.mark.slow
 def test_the_source_keeps_its_own_decisions(tmp_path):
     text = LEAF.replace("(i64 %x) {", "(i64 %x) noinline {") + RUN
     with pytest.raises(UserError, match="no call whose inlining is open"):
@@ -106,6 +113,7 @@ def test_the_source_keeps_its_own_decisions(tmp_path):
     assert len(problem(tmp_path, LEAF + marked).space) == 1
 
 
+@pytest.mark.slow
 def test_recursion_alone_leaves_calls_from_outside(tmp_path):
     body = (
         "  %d = icmp eq i64 %x, 0\n  br i1 %d, label %e, label %l\nl:\n  %k = lshr i64 %x, 1\n"
@@ -164,6 +172,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ODD)
 def test_odd_modules_work_or_are_one_sentence(tmp_path, kind):
     text, values = ODD[kind]
@@ -178,6 +187,7 @@ def test_odd_modules_work_or_are_one_sentence(tmp_path, kind):
     assert (found.status == Status.OK).all(), found.reasons
 
 
+@pytest.mark.slow
 def test_lines_name_the_sites(tmp_path):
     debug = (
         '!llvm.dbg.cu = !{!0}\n!llvm.module.flags = !{!2}\n!2 = !{i32 2, !"Debug Info Version", i32 3}\n'
@@ -193,6 +203,7 @@ def test_lines_name_the_sites(tmp_path):
     assert costs(made, [0, 0]) == costs(problem(tmp_path, LEAF + RUN), [0, 0])
 
 
+@pytest.mark.slow
 def test_thousands_of_sites_are_read_at_once():
     calls = "".join(f"  %v{i} = call i64 @leaf(i64 {i})\n" for i in range(10_000))
     module = Module(f"{LEAF}define i64 @run(i64 %x) {{\n{calls}  ret i64 %x\n}}\n")
@@ -206,6 +217,7 @@ def test_depths_follow_loops():
     assert [site.depth for site in module.sites] == [0, 1]
 
 
+@pytest.mark.slow
 def test_files_become_one_module(tmp_path):
     (tmp_path / "a.ll").write_text(HEAD + LEAF.replace("internal ", ""))
     (tmp_path / "b.ll").write_text(HEAD + "declare i64 @leaf(i64)\n" + RUN)
@@ -215,6 +227,7 @@ def test_files_become_one_module(tmp_path):
         bbo_suite.problem(f"inlining:{tmp_path / 'a.ll'}+{tmp_path / 'nothing.ll'}")
 
 
+@pytest.mark.slow
 def test_equal_calls_at_which_different_things_stand_are_another_function(tmp_path):
     large = LEAF.replace(
         "  ret", "".join(f'  %m{i} = call i64 asm "nop", "=r,r"(i64 %z)\n' for i in range(60)) + "  ret"
@@ -225,6 +238,7 @@ def test_equal_calls_at_which_different_things_stand_are_another_function(tmp_pa
     assert keys[0] == keys[1] != keys[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "share"),
     [("levenshtein", 1.0), *(pytest.param(*each, marks=pytest.mark.slow) for each in (("json", 0.96), ("lexer", 1.0)))],

@@ -49,6 +49,7 @@ def test_the_graph_of_a_kernel_says_what_is_in_which_memory():
     assert graph.nodes[:, columns].tolist() == [[1, 0], [ON_CHIP, 0], [0, 0], [0, ON_CHIP]]
 
 
+@pytest.mark.slow
 def test_equal_kernels_count_once_and_contradictions_are_counted(tmp_path):
     texts = {"gpt2~0.0": scheduled(5000), "gpt2~0.1": scheduled(6000), "bert~0.0": scheduled(5000)}
 

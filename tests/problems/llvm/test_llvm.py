@@ -75,6 +75,7 @@ def test_bytes_agree_with_the_tool_size(tmp_path):
     assert sum(int(line.split()[1]) for line in listed if line.startswith(".text")) == made.answer((MODULE,), entered)
 
 
+@pytest.mark.slow
 def test_no_cost_depends_on_earlier_evaluations():
     rng = np.random.default_rng(3)
     starts = [(*rng.choice(ACTIONS[1:], 4), MODULE) for _ in range(2)]
@@ -93,6 +94,7 @@ GOLDEN = {
 """Instructions after random sequences and neighbours of them, as LLVM 22.1 left them before any state was shared."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SAME_LLVM, reason="the counts are of LLVM 22.1")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_shared_states_change_no_cost(name):
@@ -228,6 +230,7 @@ def test_objectives():
         LlvmProblem("hash@speed")
 
 
+@pytest.mark.slow
 def test_a_users_file_is_the_same_task_plain_or_gzipped(tmp_path):
     plain, packed = tmp_path / "a.ll", tmp_path / "b.ll.gz"
     plain.write_text(ir.shipped("hash"))
@@ -273,6 +276,7 @@ def ending(name, argument):
     return f"define i64 @run(i64 %x) {{\n  %y = call i32 @{name}(i32 {argument})\n  ret i64 %x\n}}\n"
 
 
+@pytest.mark.slow
 def test_a_users_program_sees_no_environment(tmp_path):
     """It aborts if it finds PATH."""
     read = "%p = call ptr @getenv(ptr @n)\n  %q = ptrtoint ptr %p to i64\n  %z = icmp eq i64 %q, 0"
@@ -440,6 +444,7 @@ def test_random_sequences_keep_every_program(name):
     assert (result.status == Status.OK).all(), result.reasons
 
 
+@pytest.mark.slow
 def test_compiling_tells_the_code_of_a_candidate_whose_time_is_the_cost():
     problem = LlvmProblem("hash@time")
     nothing = np.zeros_like(problem.default)

@@ -36,6 +36,7 @@ def programs(draw: st.DrawFn) -> tuple[Program, list[int]]:
     return program, draw(st.lists(st.integers(0, passes - 1), max_size=25))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(programs())
 def test_the_simulator_agrees_with_a_plain_interpreter(drawn: tuple[Program, list[int]]) -> None:
@@ -128,6 +129,7 @@ def best(problem: EhrlichProblem) -> np.ndarray:
     return row
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_costs_follow_the_definition(data: st.DataObject) -> None:

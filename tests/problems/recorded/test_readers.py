@@ -255,6 +255,7 @@ def test_strategies_propose_only_what_was_measured(load, formats, tmp_path, writ
         assert run["unique"] <= 5
 
 
+@pytest.mark.slow
 def test_shipped_spaces_are_small_and_can_be_beaten():
     assert sum(path.stat().st_size for path in FOLDER.glob("*.json.gz")) < 300 * 1024
     assert RecordedProblem.instances
@@ -264,6 +265,7 @@ def test_shipped_spaces_are_small_and_can_be_beaten():
         assert problem.facts()["recorded problem"] in (FOLDER / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", [i for i in RecordedProblem.instances if i.startswith(("tile", "flags"))])
 def test_the_simulator_still_gives_the_recorded_costs(instance):
     recorded = Registry().load(f"recorded/{instance}")
@@ -303,6 +305,7 @@ def test_counts_and_times_are_the_published_ones(name):
     assert np.median(values.values[values.status == Status.OK]) == pytest.approx(median, rel=1e-3)
 
 
+@pytest.mark.slow
 @needs_files
 def test_two_formats_of_one_space_are_one_problem():
     first, second = (Registry().load(f"recorded:{DATA / name}") for name in list(KNOWN)[:2])

@@ -148,6 +148,7 @@ def test_modules_are_ready_for_code_generation_and_compute_the_same(text, shapes
 # Nothing is run twice, and nothing depends on that
 
 
+@pytest.mark.slow
 def test_no_cost_depends_on_earlier_evaluations():
     rng = np.random.default_rng(2)
     sequences = [tuple(map(str, rng.choice(ACTIONS[1:], 5))) for _ in range(6)]
@@ -229,6 +230,7 @@ def test_a_users_file_is_read_plain_gzipped_or_as_stablehlo(tmp_path):
     assert default_value(user(tmp_path, stablehlo, "s.mlir")) == 1
 
 
+@pytest.mark.slow
 def test_neither_the_task_nor_a_child_in_this_process_touches_other_compilations(tmp_path):
     import jax
 
@@ -257,6 +259,7 @@ def test_files_that_cannot_be_read_give_one_sentence(tmp_path):
         bbo_suite.problem(f"xla-passes:{tmp_path / 'cut.hlo.gz'}")
 
 
+@pytest.mark.slow
 def test_hostile_text_runs_no_code(tmp_path):
     """A call of Python stays a call: passes neither run nor fold an unknown call."""
     witness = tmp_path / "witness"

@@ -113,6 +113,7 @@ def test_a_missing_library_is_reported_with_the_command_that_installs_it(monkeyp
     Optuna.variant.cache_clear()
 
 
+@pytest.mark.slow
 def test_listing_names_imports_no_library_but_nevergrad():
     code = (
         "import sys; from bbo_suite.cli import catalogue; from bbo_suite.registry import Registry\n"
@@ -188,11 +189,11 @@ def too_long(*_):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["optuna", "nevergrad", "pymoo", "gomea"])
-def test_every_name_runs_or_is_refused_for_a_stated_reason(library):
-    """The names that fail without a stated reason are printed with what happened."""
+def test_names_run_or_are_refused_for_a_stated_reason(library):
+    """The names that fail without a stated reason are printed with what happened. Of nevergrad's, a fifth is run."""
     signal.signal(signal.SIGPROF, too_long)  # other processes may keep the machine busy
     wrong = {}
-    for name in Registry().strategies()[library]().variants():
+    for name in Registry().strategies()[library]().variants()[:: 5 if library == "nevergrad" else 1]:
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         said = complaint(f"{library}:{name}")
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -47,6 +47,7 @@ def optimum(problem):
     return min(costs)
 
 
+@pytest.mark.slow
 def test_joint_finds_an_optimum_that_tuning_one_pass_after_another_misses():
     problem = ToyCompiler()
     best = optimum(problem)
@@ -67,6 +68,7 @@ def test_exhaustive_steps_evaluate_nothing_twice():
     assert len(np.unique(rows, axis=0)) == len(rows) == 1 + 2 * (3 - 1) + 2**4 - 1
 
 
+@pytest.mark.slow
 def test_unspent_budget_of_a_step_goes_to_steps_that_can_use_it():
     for schedule in ("tile: exhaustive; layout+fusion: annealing", "layout+fusion: annealing; tile: exhaustive"):
         rows, _ = search(ToyCompiler(LONG), schedule, budget=300)
@@ -74,6 +76,7 @@ def test_unspent_budget_of_a_step_goes_to_steps_that_can_use_it():
     assert (rows[-20:, : 3 * len(LONG)] != rows[-1, : 3 * len(LONG)]).any()  # back in the first step
 
 
+@pytest.mark.slow
 def test_every_step_gets_an_equal_share_of_the_budget():
     rows, _ = search(ToyCompiler(LONG), "layout: annealing; fusion: annealing; tile: annealing", budget=301)
     n = len(LONG)
@@ -112,6 +115,7 @@ def test_a_search_continues_from_the_best_candidate():
         assert min((row != best).sum() for row in rows[start : start + 20]) <= 6
 
 
+@pytest.mark.slow
 def test_the_store_is_never_used_if_it_is_switched_off(monkeypatch):
     def refuse(*_):
         raise AssertionError("the store was used")
@@ -144,6 +148,7 @@ def test_a_schedule_can_be_given_on_the_command_line(tmp_path):
     assert summary["level"] == "structure" and summary["evaluations"] == 60
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_resumes_to_the_same_candidates(tmp_path):
     def perform(name, stops_after):
         problem, options = ToyCompiler(LONG), {"schedule": "", "store": True, "stints": 3}
@@ -238,6 +243,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps, st.booleans(), st.sets(st.sampled_from(["layout", "fusion", "tile"])))
 def test_every_candidate_is_well_formed(steps, keep, tuned):

@@ -111,6 +111,7 @@ def test_equal_seeds_give_equal_runs_whatever_the_batch(structured):
     assert not np.array_equal(a, c)
 
 
+@pytest.mark.slow
 def test_permutations_and_huge_scales_are_searched_without_a_structure():
     space = product(permutation("order", "abcdefg"))
     goal = np.array([6, 5, 4, 3, 2, 1, 0])

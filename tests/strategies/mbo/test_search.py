@@ -67,6 +67,7 @@ def mixed(n, seed):
     return Space([5] * n + [9] * n, [0] * n + [1] * n), cost
 
 
+@pytest.mark.slow
 def test_acquisitions_by_hand():
     predictions = np.array([[1.0, 4.0, -1.0], [3.0, 4.0, -1.0]])
     by_hand = {"mean": [-2, -4, 1], "ucb": [-2 + 2 * math.sqrt(2), -4 + 2, 1 + 2]}
@@ -110,6 +111,7 @@ def test_the_search_on_the_model_finds_the_maximum_of_the_model():
     assert (visited != base).any(axis=1).all()
 
 
+@pytest.mark.slow
 def test_it_learns_from_others_candidates_near_its_state_and_proposes_none_of_them():
     space, cost = separable(40, 0)
     start = np.zeros(40, space.dtype)
@@ -139,6 +141,7 @@ def test_without_heat_the_state_is_the_best_candidate_so_far():
     np.testing.assert_array_equal(held, np.minimum.accumulate(least))
 
 
+@pytest.mark.slow
 def test_diagnostics_have_the_scores_of_all_four_regressors():
     space, cost = mixed(12, 0)
     searcher = ModelBasedOptimization(Task("t", space, space.sample(1, rng())[0], "s"), 200, rng(), ModelOptions())
@@ -151,6 +154,7 @@ def test_diagnostics_have_the_scores_of_all_four_regressors():
     assert all(-math.inf < value <= 1 for value in scores.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(n, marks=pytest.mark.slow) for n in NAMES[1:])])
 def test_every_acquisition_function_finds_improvements(name):
     space, cost = separable(40, 3)
@@ -196,6 +200,7 @@ def test_a_wide_space_is_searched_within_memory():
     assert rows.shape == (80, 20_000) and math.isfinite(values.min())
 
 
+@pytest.mark.slow
 def test_importing_the_strategy_imports_no_heavy_library():
     code = "import sys, bbo_strategies.mbo; assert not {'sklearn', 'scipy', 'pandas'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -328,6 +333,7 @@ def test_blame_is_shared_and_moves_to_the_only_pair_left():
     assert first > 0.95 and second < 0.45
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_forbidden_neighbours_are_learned(seed, shuffled):

@@ -44,6 +44,7 @@ def test_single_changes_are_complete_and_allowed():
     assert rows == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Surrogate, ForestSurrogate])
 def test_only_trees_that_read_a_changed_parameter_are_walked_again(kind: type[Surrogate]):
     space, rng = Space(np.full(60, 4)), np.random.default_rng(0)
@@ -55,6 +56,7 @@ def test_only_trees_that_read_a_changed_parameter_are_walked_again(kind: type[Su
     assert not np.array_equal(after, surrogate.leaves(rows))
 
 
+@pytest.mark.slow
 def test_a_surrogate_ranks_candidates_and_is_fitted_again_when_a_quarter_more_is_known():
     rng, space = np.random.default_rng(0), Space(np.full(20, 4))
     surrogate, rows, fresh = Surrogate(space, ranks, rng), space.sample(400, rng), space.sample(300, rng)
@@ -312,6 +314,7 @@ def test_a_forest_knows_good_candidates_and_follows_each_tree(forest):
     assert all(paths) and np.mean([bool(path & {0, 1, 2}) for path in paths]) > 0.6
 
 
+@pytest.mark.slow
 def test_neighbours_are_at_most_two_steps_away_along_a_path():
     space = product(*(scale(f"s{i}", range(9)) for i in range(10)), *(choice(f"c{i}", "abcd") for i in range(5)))
     searches = classifier_search(space, 400, descent=0)
@@ -323,6 +326,7 @@ def test_neighbours_are_at_most_two_steps_away_along_a_path():
         known = np.concatenate([known, rows])
 
 
+@pytest.mark.slow
 def test_it_ends_where_no_single_change_gains():
     space = Space(np.full(30, 2))
     costs = np.concatenate([values for _, values in play(classifier_search(space, 3000), uneven, 100)])

@@ -89,6 +89,7 @@ def test_a_saved_policy_is_loaded_unchanged(file):
         assert np.array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_a_policy_of_the_older_form_is_read_as_equinox_reads_it():
     old = OLD.read_bytes()
     loaded, names = load(old, str(OLD), task("log values", nodes=("is source", "is free")))

@@ -131,6 +131,7 @@ ENTRY %main (p: f32[8,30]) -> f32[{result}] {{
     assert counted(text) == xla_client._xla.hlo_module_cost_analysis(client, module)["flops"]
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path) -> None:
     rng, names = np.random.default_rng(0), [f"program {i}" for i in range(200)]
     truth = rng.uniform(2e3, 1e6, 200)
@@ -149,6 +150,7 @@ def test_the_report_shows_the_half_that_was_not_used_for_fitting(tmp_path: Path)
     assert summary.loc[("fit", "all"), "median error"] == 1
 
 
+@pytest.mark.slow
 def test_whole_programs_are_compared_by_time_and_by_data_that_is_only_moved(tmp_path: Path) -> None:
     file, other = tmp_path / "small.hlo", tmp_path / "refused.hlo"
     file.write_text(

@@ -168,6 +168,7 @@ def second_version(fusion: Fusion, config: np.ndarray) -> dict[int, tuple[int, f
     return {k: (len(fused_in[k]), sum(read[k].values()), len(read[k])) for k in fused_in}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", ["resnet50", "rnn"])
 def test_the_sweep_agrees_with_a_second_implementation(instance: str) -> None:
     layout = LayoutPass(read_graph(shipped(instance)), V5E)

@@ -98,12 +98,14 @@ def check(graph: ProgramGraph, moves: list[int], share: float, most: int) -> Non
         assert np.array_equal(updated.state.load[stored], fusion.state.load[stored])
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 20), moves=MOVES, share=st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
 @settings(max_examples=120, deadline=None)
 def test_updates_equal_sweeps_where_heavy_operations_compete(seed: int, moves: list[int], share: float) -> None:
     check(tangle(seed), moves, share, 3)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 20), share=st.sampled_from([0.0, 0.3, 0.7]))
 @settings(max_examples=30, deadline=None)
 def test_no_kernel_waits_for_itself(seed: int, share: float) -> None:

@@ -97,6 +97,7 @@ def test_a_product_whose_windows_are_too_large_is_cut_in_depth_and_takes_little_
     assert 1 < cycles / (2 * 8192 * columns * 4096 / MACHINE.matrix) < 1.25
 
 
+@pytest.mark.slow
 def test_a_small_result_of_large_operands_has_a_finite_time_although_no_tile_fits() -> None:
     kernel = loop(1, 1, 1)
     kernel[Kernel.READ] = 1e9
@@ -125,6 +126,7 @@ def test_the_machine_is_part_of_the_id() -> None:
         split_machine("resnet50@v5q")
 
 
+@pytest.mark.slow
 def test_machines_differ_in_cost_and_fingerprint_and_not_in_space() -> None:
     small, large = (bbo_suite.problem(f"fusion/resnet50@{machine}") for machine in ("v2", "v6e"))
     assert small.space.digest() == large.space.digest()

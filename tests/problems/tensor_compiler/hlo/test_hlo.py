@@ -158,6 +158,7 @@ def test_every_print_style_is_the_same_module(lowered):
     assert parse(module.to_string(options)) == parse(module.to_string())
 
 
+@pytest.mark.slow
 def test_stablehlo_is_converted(lowered):
     def structure(module):
         """All but the names, which StableHLO text does not carry."""
@@ -312,6 +313,7 @@ def test_hostile_text_is_parsed_in_linear_time(piece):
     assert time.process_time() - start < 5
 
 
+@pytest.mark.slow
 def test_unreadable_files_give_one_sentence(tmp_path):
     def fails(path, message):
         with pytest.raises(UserError, match=message) as caught:
@@ -349,6 +351,7 @@ module @jit_f {
 """  # noqa: E501
 
 
+@pytest.mark.slow
 def test_instructions_have_the_names_of_the_stablehlo_text():
     module = parse(STABLEHLO)
     names = {each.opcode: each.name for c in module.computations.values() for each in c.instructions}

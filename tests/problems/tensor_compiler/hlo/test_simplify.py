@@ -91,11 +91,13 @@ def default_cost(path, family="joint"):
     return problem.evaluate(problem.default_row()[None]).values[0]
 
 
+@pytest.mark.slow
 def test_a_product_without_contraction_costs_what_a_multiplication_costs(file):
     costs = [default_cost(file(text, name)) for text, name in ((BY_EINSUM, "a.hlo"), (BY_PRODUCT, "b.hlo"))]
     np.testing.assert_allclose(*costs, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_decisions_have_the_names_of_the_file(file):
     problem = Registry().problem(f"fusion:{file(BY_PRODUCT)}")
     assert {problem.space.name(i) for i in range(len(problem.space))} >= {"scaled -> grown"}
@@ -173,6 +175,7 @@ ENTRY main {
 """
 
 
+@pytest.mark.slow
 def test_layouts_of_parameters_that_the_module_fixes_are_kept(file):
     plain, turned = (default_cost(file(FIXED % order, f"{order}.hlo"), "fusion") for order in ("1,0", "0,1"))
     assert turned > 1.1 * plain
@@ -224,6 +227,7 @@ def test_a_transpose_of_stacked_weights_before_a_loop_moves_nothing(file, order,
     assert plain <= default_cost(file(STACKED % given)) <= bound * plain
 
 
+@pytest.mark.slow
 def test_that_a_busy_machine_ran_out_of_time_is_not_kept(file, monkeypatch):
     path = file(BY_PRODUCT)
     with monkeypatch.context() as patched:
@@ -232,6 +236,7 @@ def test_that_a_busy_machine_ran_out_of_time_is_not_kept(file, monkeypatch):
     assert read_simplified(path).ran
 
 
+@pytest.mark.slow
 def test_a_name_that_looks_like_a_fusion_is_none(file):
     named = 'negate(x), metadata={op_name="jit(f)/my fusion(x)"}'
     text = f"HloModule m\n\nENTRY main {{\n  x = f32[64]{{0}} parameter(0)\n  ROOT n = f32[64]{{0}} {named}\n}}\n"

@@ -215,6 +215,7 @@ def test_a_form_that_xla_reads_is_the_same_program(form: str, right: str) -> Non
     assert digest(text) == right
 
 
+@pytest.mark.slow
 def test_several_forms_at_once_are_the_same_program(right: str) -> None:
     rng, read = random.Random(0), 0
     while read < 30:
@@ -232,6 +233,7 @@ def test_several_forms_at_once_are_the_same_program(right: str) -> None:
 SMALL = "main { a = f32[64,128] parameter(0)\n e = exponential(a)\n ROOT t = tuple(negate(e), /*c*/ e) }"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [f"HloModule m\n{SMALL}", f"ENTRY {SMALL}", SMALL.replace("main", "module")])
 def test_text_beyond_our_grammar_is_read_by_xla_in_a_process_of_its_own(text: str) -> None:
     assert build(reader.parse(text), "test").opcodes == ["parameter", "exponential", "negate"]
@@ -251,6 +253,7 @@ GENERIC = """"func.func"() <{function_type = (!t) -> !t, sym_name = "main"}> ({
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

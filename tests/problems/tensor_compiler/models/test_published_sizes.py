@@ -140,6 +140,7 @@ def test_rnn_ships_loops_whose_trip_count_can_be_read():
     assert text.count("direction=LT") >= 4
 
 
+@pytest.mark.slow
 def test_the_script_always_writes_the_same_bytes(tmp_path):
     main(["rnn"], tmp_path / "first")
     main(["rnn"], tmp_path / "second")
@@ -148,6 +149,7 @@ def test_the_script_always_writes_the_same_bytes(tmp_path):
     assert read_versions(tmp_path / "first") == {"rnn": made_by()}
 
 
+@pytest.mark.slow
 def test_resnet_does_the_published_work():
     # torchvision's resnet50: 4.09 billion multiply-adds an image. XLA leaves out those that meet padding and counts
     # elementwise work besides.

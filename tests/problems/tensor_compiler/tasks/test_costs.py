@@ -37,6 +37,7 @@ def test_costs_are_those_of_this_version_of_the_model(name: str) -> None:
     assert problem.evaluate(rows).values == pytest.approx(GOLDEN[name], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_fingerprint_has_the_version_that_last_changed_the_program() -> None:
     shipped = [path.name.removesuffix(".hlo.gz") for path in SHIPPED.glob("*.hlo.gz")]
     versions = {name: read_graph(program(name)).cost_model for name in shipped}
