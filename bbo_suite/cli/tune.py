@@ -100,7 +100,7 @@ def tune(
             stopped = _search(registry, name, results, strategy, budget, seed, max_seconds, quiet)
         if stopped:
             raise typer.Exit(INTERRUPTED)
-        best, verdicts, counts = _found(registry, name, results)
+        best, verdicts, counts = _found(registry, name, results, quiet)
     again = f"python -m bbo_suite confirm {shlex.quote(name)}"
     again += "" if results == Path("results") else f" --results {shlex.quote(str(results))}"
     if as_json:
@@ -219,7 +219,7 @@ def _search(
     return outcome.stopped
 
 
-def _found(registry: Registry, study: str, results: Path) -> tuple[Best, list[Verdict], dict[str, int]]:
+def _found(registry: Registry, study: str, results: Path, quiet: bool) -> tuple[Best, list[Verdict], dict[str, int]]:
     """Return the best of a study, simplified, whether it is better than what is usual, and how candidates ended.
 
     What is usual is the default and, if the search began at another level, the level that would be the default.
@@ -231,6 +231,7 @@ def _found(registry: Registry, study: str, results: Path) -> tuple[Best, list[Ve
     from ..verify.best import best_of
     from ..verify.remeasure import DEFAULT, confirm
 
+    _say("building the best anew, and measuring what each of its changes is worth", quiet)
     best = next(best_of(registry, study, results, simplify=True))
     counts: Counter[str] = Counter()
     for run in readable(run_folders(study, results)):
@@ -242,7 +243,14 @@ def _found(registry: Registry, study: str, results: Path) -> tuple[Best, list[Ve
     rivals = [DEFAULT] if best.minimal.needed else []
     if _START in (results / study / _FILE).read_text(encoding="utf-8"):
         rivals.append("-O3" if best.loaded.noisy else "-Oz")
+    if rivals:
+        _say("comparing what is left with the default", quiet)
     return best, list(confirm(best.loaded, best.minimal.config, _SECONDS, rivals)) if rivals else [], dict(counts)
+
+
+def _say(what: str, quiet: bool) -> None:
+    if not quiet:
+        print(what, file=sys.stderr, flush=True)
 
 
 _SECONDS = 30.0
