@@ -22,7 +22,7 @@ from bbo_suite.registry import Registry
 from .peers import PEERS, peer
 
 OWN = [name for name, load in sorted(Registry().strategies().items()) if not load().has_variants]
-ODD = ["optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES", "smac:HyperparameterOptimizationFacade"]
+ODD = ["pymoo:CMAES", "smac:HyperparameterOptimizationFacade"]
 MECHANISMS = {path.partition(":")[0]: f"published:{name}" for name, path in reversed(PRESETS.items())}
 """The first preset of each mechanism: the others differ in their settings."""
 NAMES = [*OWN, *MECHANISMS.values(), *PEERS, *ODD]
