@@ -26,22 +26,33 @@ TIMED = "inlining/bits@time"
 
 
 def checked(family: type[Problem]) -> list[str]:
-    """Return the instances to check: the first and the last, for the rules are about a family's code.
+    """Return the instances to check: all, but those that are alike for the rules once.
 
-    Of a live compiler it is one that is small, and of the tensor compiler one that ships and is small.
+    These are the programs of a live compiler, of which one is small, and those of one model of the tensor compiler.
     """
     if issubclass(family, LiveProblem):
         small = next((name for name in ("bits", "dlrm-l1-infer") if name in family.instances), family.instances[0])
         return [] if family.available() else [small]
     if issubclass(family, ProgramProblem):
-        return ["rnn"]
-    return [*family.instances[:1], *family.instances[-1:]]
+        return [name for name in family.instances if name in MODELS]
+    return list(family.instances)
 
 
-OTHERS = [f"fusion/{name}" for name in sorted(MODELS)] + ["fusion/bert-tiny-infer-b64-s128"]
-"""All programs that ship, and one that has to be lowered first."""
+LOWERED = {name.split("-")[0]: f"fusion/{name}" for name in FAMILIES["fusion"].instances if name not in MODELS}
+"""One program of each model that does not ship, which has to be lowered first."""
 PROBLEMS = [f"{name}/{instance}" for name, family in FAMILIES.items() for instance in checked(family)]
-PROBLEMS = list(dict.fromkeys([*PROBLEMS, *OTHERS, *sorted(QUICK), TIMED]))
+PROBLEMS += [SEVERAL, TIMED, *LOWERED.values()]
+MOST = {
+    *(f"{name}/{one}" for name, family in FAMILIES.items() for one in (checked(family)[:1] + checked(family)[-1:])),
+    *(f"{name}/rnn" for name, family in FAMILIES.items() if issubclass(family, ProgramProblem)),
+    *(f"fusion/{name}" for name in MODELS),
+    *(TIMED, LOWERED["bert"]),
+}
+"""Those that stand for the others of a family in `.ci/run`: the rules are about its code, which they share."""
+
+
+def marks(problem: str) -> list[pytest.MarkDecorator]:
+    return [] if problem in QUICK else [pytest.mark.slow, *[pytest.mark.thorough] * (problem not in MOST)]
 
 
 @lru_cache(maxsize=2)
@@ -60,13 +71,17 @@ def anew(problem: str) -> Problem:
 @pytest.mark.parametrize(
     ("problem", "rule"),
     [
-        pytest.param(problem, rule, marks=[] if problem in QUICK else pytest.mark.slow)
+        pytest.param(problem, rule, marks=marks(problem))
         for problem in PROBLEMS
         for rule in dict(problem_rules(REGISTRY.problem))
     ],
 )
 def test_every_rule_holds(problem: str, rule: str) -> None:
     rules(problem)[rule]()
+
+
+def test_the_problems_of_the_default_run_exist() -> None:
+    assert set(PROBLEMS) >= QUICK | MOST
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)

@@ -1,4 +1,4 @@
-"""Strategies of other libraries with which the adapters are tested; `test_names_run` has others."""
+"""Strategies of other libraries with which the adapters are tested; `test_every_name` has the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every strategy follows the rules of the conformance kit: our own, published mechanisms and some of each library's."""
+"""Every strategy follows the rules of the conformance kit: our own, the published ones and some of each library's."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ from bbo_suite.registry import Registry
 from .peers import PEERS, peer
 
 OWN = [name for name, load in sorted(Registry().strategies().items()) if not load().has_variants]
-ODD = ["pymoo:CMAES", "smac:HyperparameterOptimizationFacade"]
+ODD = ["optuna:GridSampler", "nevergrad:Cobyla", "pymoo:CMAES", "smac:HyperparameterOptimizationFacade"]
+NAMES = [*OWN, *(f"published:{name}" for name in PRESETS), *PEERS, *ODD]
 MECHANISMS = {path.partition(":")[0]: f"published:{name}" for name, path in reversed(PRESETS.items())}
 """The first preset of each mechanism: the others differ in their settings."""
-NAMES = [*OWN, *MECHANISMS.values(), *PEERS, *ODD]
-QUICK = {"annealing", "evolution", "exhaustive", "local", "random", "published:deepcuts", "published:ils-px"}
+OTHERS = {f"published:{name}" for name in PRESETS} - {*MECHANISMS.values()}
+THOROUGH = OTHERS | {"optuna:GridSampler", "nevergrad:Cobyla"}
+QUICK = {"annealing", "evolution", "exhaustive", "local", "random", "published:halide", "published:taso"}
 """Strategies that stand for all in the default run."""
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    return [] if name in QUICK else [pytest.mark.slow, *[pytest.mark.thorough] * (name in THOROUGH)]
 
 
 @functools.cache
@@ -56,11 +62,7 @@ def knowing_toys() -> type[Strategy]:
 
 @pytest.mark.parametrize(
     ("name", "rule"),
-    [
-        pytest.param(name, rule, marks=[] if name in QUICK else pytest.mark.slow)
-        for name in NAMES
-        for rule in dict(strategy_rules(Strategy))
-    ],
+    [pytest.param(name, rule, marks=marks(name)) for name in NAMES for rule in dict(strategy_rules(Strategy))],
 )
 def test_every_rule_holds(name: str, rule: str) -> None:
     try:

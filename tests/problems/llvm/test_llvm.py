@@ -436,8 +436,10 @@ def test_a_program_with_main_that_ends_otherwise_fails(ends, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ir.names()[::3])
-def test_random_sequences_keep_programs(name):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.thorough] if i % 3 else []) for i, name in enumerate(ir.names())]
+)
+def test_random_sequences_keep_every_program(name):
     problem = LlvmProblem(name)
     problem.workers = 2
     result = evaluate(problem, problem.space.sample(40, np.random.default_rng(1)))

@@ -284,9 +284,10 @@ def test_only_instances_are_known():
 
 
 @pytest.mark.slow
-def test_the_solver_finds_the_stored_optimum_again():
-    problem = ShardingProblem("resnet50@4x8")
-    made = stored_row("resnet50@4x8", problem, solved(problem))
+@pytest.mark.parametrize("name", [pytest.param("rnn@4x8", marks=pytest.mark.thorough), "resnet50@4x8"])
+def test_the_solver_finds_the_stored_optimum_again(name):
+    problem = ShardingProblem(name)
+    made = stored_row(name, problem, solved(problem))
     assert made["cost"] == made["bound"] == problem.optimum
 
 

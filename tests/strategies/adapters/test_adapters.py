@@ -188,12 +188,21 @@ def too_long(*_):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["optuna", "nevergrad", "pymoo", "gomea"])
-def test_names_run_or_are_refused_for_a_stated_reason(library):
-    """The names that fail without a stated reason are printed with what happened. Of nevergrad's, a fifth is run."""
+@pytest.mark.parametrize(
+    ("library", "every"),
+    [
+        ("optuna", 1),
+        ("nevergrad", 5),
+        pytest.param("nevergrad", 1, marks=pytest.mark.thorough),
+        ("pymoo", 1),
+        ("gomea", 1),
+    ],
+)
+def test_every_name_runs_or_is_refused_for_a_stated_reason(library, every):
+    """The names that fail without a stated reason are printed with what happened."""
     signal.signal(signal.SIGPROF, too_long)  # other processes may keep the machine busy
     wrong = {}
-    for name in Registry().strategies()[library]().variants()[:: 5 if library == "nevergrad" else 1]:
+    for name in Registry().strategies()[library]().variants()[::every]:
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
         said = complaint(f"{library}:{name}")
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -94,6 +94,7 @@ TRAINED = {
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", TRAINED)
 def test_training_lowers_the_loss_and_keeps_every_shape(name, monkeypatch):
     case = TRAINED[name]
@@ -111,6 +112,7 @@ def test_training_lowers_the_loss_and_keeps_every_shape(name, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("build", "sizes", "shape", "is_distribution"),
     [

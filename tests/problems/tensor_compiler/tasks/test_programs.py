@@ -59,12 +59,12 @@ LOWERED = {(name.split("-")[0], MODE.search(name)[0]): name for name in reversed
 """The first program of each model in each mode, since lowering takes a process and seconds."""
 FIRST = {re.sub(r"(-[bsficl]\d+)+$", "", name): name for name in reversed(PROGRAMS)}
 """Of programs that differ in their sizes alone, the first one."""
-TRACED = [name for name in FIRST.values() if name not in LOWERED.values() and not TRAINS.search(name)]
+TRACED = [pytest.param(name, marks=[pytest.mark.thorough] if TRAINS.search(name) else []) for name in FIRST.values()]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRACED)
-def test_the_shapes_of_other_programs_fit(name: str) -> None:
+def test_the_shapes_of_every_program_fit(name: str) -> None:
     function, arguments = PROGRAMS[name]()
     assert jax.tree.leaves(jax.eval_shape(function, *arguments))
 
