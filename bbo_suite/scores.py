@@ -104,7 +104,8 @@ class Values:
         """Mean speedups, one row per problem and one column per strategy; nan without a run."""
         import pandas as pd
 
-        rows = [(m.problem, m.strategy, m.mean) for m in self.means if not np.isnan(m.mean)]
+        means = [(*key, float(runs.mean())) for key, runs in self.speedups.items()]  # `means` needs an interval of each
+        rows = [row for row in means if not np.isnan(row[2])]
         frame = pd.DataFrame(rows, columns=["problem", "strategy", "mean"])
         return frame.pivot(index="problem", columns="strategy", values="mean")
 

@@ -149,7 +149,7 @@ def over_random(best: ArrayLike, random: ArrayLike, optimum: float) -> NDArray[n
         return np.where(base > optimum + _NEAR * abs(optimum), (base - cost) / (base - optimum), np.nan)
 
 
-Statistic = Callable[[Sequence[NDArray[np.float64]]], float]
+Statistic = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
 """Takes the scores of each task, `(n_i,)`, one per run, and returns one number."""
 
 
@@ -213,12 +213,16 @@ def difference_interval(ours: ArrayLike, theirs: ArrayLike) -> tuple[float, floa
     return gap, gap - half, gap + half
 
 
-def interquartile_mean(scores: Sequence[ArrayLike]) -> float:
-    """Return the mean of the middle half of all runs of all tasks (Agarwal et al. 2021, section 4.2)."""
-    values = np.concatenate([np.asarray(task, np.float64) for task in scores])
-    cut = len(values) // 4
-    ordered = np.partition(values, (cut, len(values) - cut - 1))  # as scipy's trim_mean, which takes 1 ms for checks
-    return float(ordered[cut : len(values) - cut].mean())
+def interquartile_mean(scores: Sequence[ArrayLike]) -> NDArray[np.float64]:
+    """Return the mean of the middle half of all runs of all tasks (Agarwal et al. 2021, section 4.2).
+
+    Args:
+      scores: of each task, `(..., n_i)`; the result has the shape of the other axes.
+    """
+    values = np.concatenate([np.asarray(task, np.float64) for task in scores], axis=-1)
+    cut, last = values.shape[-1] // 4, values.shape[-1] - 1
+    ordered = np.partition(values, (cut, last - cut))  # as scipy's trim_mean, which takes 1 ms for checks
+    return ordered[..., cut : last - cut + 1].mean(axis=-1)
 
 
 def probability_of_improvement(ours: Sequence[ArrayLike], theirs: Sequence[ArrayLike]) -> float:
@@ -244,17 +248,15 @@ def bootstrap_interval(
 
     Args:
       scores: the scores of each task, `(n_i,)`, one per run.
-      statistic: computed from all tasks together, such as `interquartile_mean`.
+      statistic: of all tasks together, such as `interquartile_mean`; it is given `(samples, n_i)` scores of each.
       rng: draws the samples; the same generator gives the same bounds.
     """
     tasks = [np.asarray(task, np.float64) for task in scores]
-    values, lengths, drawn = np.concatenate(tasks), [len(task) for task in tasks], []
+    lengths = [len(task) for task in tasks]
     ends = np.cumsum(lengths)
-    spans = [slice(end - length, end) for end, length in zip(ends.tolist(), lengths, strict=True)]
     sizes, starts = np.repeat(lengths, lengths), np.repeat(ends - lengths, lengths)
-    for _ in range(samples):
-        sample = values[starts + rng.integers(0, sizes)]
-        drawn.append(statistic([sample[span] for span in spans]))
+    sampled = np.concatenate(tasks)[starts + rng.integers(0, sizes, (samples, len(sizes)))]
+    drawn = statistic(np.split(sampled, ends[:-1], axis=1))
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ..core.level import LEVEL
-from ..scores import final_values, runs_by_strategy
+from ..scores import RUN, final_values
 from . import captions, style
 from .highlight import Highlight, highlighted, labels, legend
 from .interactive import mark
@@ -25,12 +25,14 @@ def overhead_data(frame: pd.DataFrame) -> pd.DataFrame:
     strategy_seconds, evaluation_seconds (medians over the runs).
     """
     levels = final_values(frame).levels
-    made = []
-    for problem, strategy, runs in runs_by_strategy(frame, [*_SECONDS, "parameters"]):
-        fixed = {"problem": problem, "parameters": int(runs[0][2][0]), "strategy": strategy}
-        means = pd.DataFrame([[pd.Series(seconds).mean() for seconds in run[:2]] for run in runs], columns=_SECONDS)
-        made.append({**fixed, LEVEL: levels[strategy].word, "runs": len(runs), **means.median()})
-    return pd.DataFrame(made).sort_values(["problem", "parameters", "strategy"], ignore_index=True)
+    parameters = frame.groupby("problem", observed=True)["parameters"].first()
+    means = frame.groupby(RUN, observed=True)[_SECONDS].mean()
+    found = means.groupby(["problem", "strategy"], observed=True)
+    data = found.median().assign(runs=found.size()).reset_index().astype({"problem": "str", "strategy": "str"})
+    data["parameters"] = data["problem"].map(parameters.astype(int)).astype(int)
+    data[LEVEL] = [levels[name].word for name in data["strategy"]]
+    columns = ["problem", "parameters", "strategy", LEVEL, "runs", *_SECONDS]
+    return data[columns].sort_values(["problem", "parameters", "strategy"], ignore_index=True)
 
 
 @mpl.rc_context(style.SETTINGS)

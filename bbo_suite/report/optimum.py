@@ -188,13 +188,13 @@ def _over_problems(scores: Scores, found: Sequence[Mapping[str, NDArray[np.float
         runs = [each[strategy] for each in found]
         if all(np.isfinite(own).all() for own in runs):
             low, high = bootstrap_interval(runs, _mean_of_means, np.random.default_rng(0))
-            mean = _mean_of_means(runs)
+            mean = float(_mean_of_means(runs))
             score = table.number(mean, f"{mean:.3f} ({low:.3f} to {high:.3f})")
             yield [table.text(f"mean of {len(found)}"), marked(scores, strategy), *[_NONE] * 3, score, _NONE]
 
 
-def _mean_of_means(runs: Sequence[NDArray[np.float64]]) -> float:
-    return float(np.mean([own.mean() for own in runs]))
+def _mean_of_means(runs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.mean([own.mean(axis=-1) for own in runs], axis=0)
 
 
 _NONE = table.number(np.nan, "–")

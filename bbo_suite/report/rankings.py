@@ -148,7 +148,7 @@ def _gain_shares(scores: Scores, name: str, rng: Generator) -> Cell:
     shares = [part for part in shares if not np.isnan(part).any()]
     if not shares:
         return table.number(math.nan, "–")
-    value = interquartile_mean(shares)
+    value = float(interquartile_mean(shares))
     if min(map(len, shares)) < 2:
         return table.number(value, f"{value:.2f}")
     low, high = bootstrap_interval(shares, interquartile_mean, rng, samples=SAMPLES)

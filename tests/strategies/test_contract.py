@@ -27,13 +27,18 @@ NAMES = [*OWN, *(f"published:{name}" for name in PRESETS), *PEERS, *ODD]
 MECHANISMS = {path.partition(":")[0]: f"published:{name}" for name, path in reversed(PRESETS.items())}
 """The first preset of each mechanism: the others differ in their settings."""
 OTHERS = {f"published:{name}" for name in PRESETS} - {*MECHANISMS.values()}
-THOROUGH = OTHERS | {"optuna:GridSampler", "nevergrad:Cobyla"}
+LONGEST = {
+    f"published:{name}" for name in ("adatune", "chameleon", "dyna-ppo-mbo", "flextensor", "hybrid-vndx", "lfbo")
+}
+"""They fit large models again and again; `test_mechanisms.py` runs each of them in `.ci/run`."""
+THOROUGH = OTHERS | LONGEST | {"optuna:GridSampler", "nevergrad:Cobyla"}
 QUICK = {"annealing", "evolution", "exhaustive", "local", "random", "published:halide", "published:taso"}
 """Strategies that stand for all in the default run."""
 
 
-def marks(name: str) -> list[pytest.MarkDecorator]:
-    return [] if name in QUICK else [pytest.mark.slow, *[pytest.mark.thorough] * (name in THOROUGH)]
+def marks(name: str, rule: str) -> list[pytest.MarkDecorator]:
+    thorough = name in THOROUGH or (":" in name and rule.startswith("Works with costs"))
+    return [] if name in QUICK else [pytest.mark.slow, *[pytest.mark.thorough] * thorough]
 
 
 @functools.cache
@@ -62,7 +67,7 @@ def knowing_toys() -> type[Strategy]:
 
 @pytest.mark.parametrize(
     ("name", "rule"),
-    [pytest.param(name, rule, marks=marks(name)) for name in NAMES for rule in dict(strategy_rules(Strategy))],
+    [pytest.param(name, rule, marks=marks(name, rule)) for name in NAMES for rule in dict(strategy_rules(Strategy))],
 )
 def test_every_rule_holds(name: str, rule: str) -> None:
     try:

@@ -56,7 +56,8 @@ AWKWARD = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name if name == "one evaluation" else pytest.param(name, marks=pytest.mark.slow) for name in AWKWARD]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.thorough] if place % 2 else []) for place, name in enumerate(AWKWARD)],
 )
 def test_awkward_studies_are_drawn_without_a_warning(name):
     drawn, made = 0, frame(AWKWARD[name], structured=("s1", HOSTILE[0]))

@@ -112,7 +112,7 @@ def test_interquartile_mean_drops_a_quarter_at_each_end():
 def test_bootstrap_against_scipy_on_one_task():
     scores = np.random.default_rng(1).gamma(2, size=40)
     expected = scipy.stats.bootstrap((scores,), np.mean, n_resamples=20_000, method="percentile", rng=2)
-    found = bootstrap_interval([scores], lambda s: float(s[0].mean()), np.random.default_rng(3), samples=20_000)
+    found = bootstrap_interval([scores], lambda s: s[0].mean(axis=-1), np.random.default_rng(3), samples=20_000)
     assert found == pytest.approx(tuple(expected.confidence_interval), abs=0.01)
 
 

@@ -8,7 +8,12 @@ import bbo_suite
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("program", "evaluations", "bytes"), [("parser", 20, 1167), ("queue", 60, 826), ("lexer", 100, 720)]
+    ("program", "evaluations", "bytes"),
+    [
+        pytest.param("parser", 20, 1167, marks=pytest.mark.thorough),
+        ("queue", 60, 826),
+        pytest.param("lexer", 100, 720, marks=pytest.mark.thorough),
+    ],
 )
 def test_graybox_finds_what_annealing_needs_hundreds_for(program, evaluations, bytes):
     problem = bbo_suite.problem(f"inlining/{program}")

@@ -40,6 +40,7 @@ def test_padding_does_not_change_a_reduction(kind):
     assert np.allclose(few, reduction(padded, jnp.arange(5)[None] < 3), atol=1e-5)
 
 
+@pytest.mark.thorough
 def test_training_beats_the_analytical_model_and_chance_on_what_it_saw(kernels):
     model = fit(kernels, 40, "mean", np.random.default_rng(0), lambda *_: None)
     for kind, network in (("graph", model.absolute), ("tiles", model.relative), ("flags", model.relative)):

@@ -20,7 +20,9 @@ def candidates(problem, changes=6):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    "family", [pytest.param(name, marks=[pytest.mark.thorough] if name in FAMILIES[1:4] else []) for name in FAMILIES]
+)
 def test_the_compiler_s_own_estimate_ranks_candidates(family):
     problem = Registry().problem(f"{family}/rnn")
     rows = candidates(problem)

@@ -189,7 +189,7 @@ def test_chains_of_random_blocks_cost_the_same_however_each_is_written(seed, cos
     assert cost(chain(1), arguments) == pytest.approx(cost(chain(0), arguments), rel=0.02)
 
 
-@pytest.mark.parametrize("name", ["norm", "gradient of einsum"])
+@pytest.mark.parametrize("name", ["norm", pytest.param("gradient of einsum", marks=pytest.mark.thorough)])
 def test_a_search_gains_the_same_on_two_ways_to_write_a_program(name, problem):
     one, other, *arguments = PAIRS[name]
     gains = []

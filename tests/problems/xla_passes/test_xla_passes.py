@@ -321,7 +321,14 @@ def test_a_short_text_that_grows_without_bound_is_refused(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bert-l1", "gpt2-l1", "resnet-10"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("bert-l1", marks=pytest.mark.thorough),
+        "gpt2-l1",
+        pytest.param("resnet-10", marks=pytest.mark.thorough),
+    ],
+)
 def test_every_action_runs_on_every_model_and_the_default_is_a_fixed_point(name):
     made = worker.Optimiser(gzip.decompress(named(name).read_bytes()).decode())
     assert made.answer((PIPELINE,), None) == made.answer((PIPELINE, PIPELINE), None)
