@@ -10,6 +10,7 @@ from typing import Any
 from bbo_suite import UserError
 
 from ..hlo.calls import LARGEST_INLINED, inlined, inlined_size
+from ..hlo.library_calls import computed
 from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, Unfit
 from ..hlo.opcodes import Kind, asynchronous, kind_of
 from .layouts import Layout, minor_dims
@@ -70,12 +71,14 @@ class Flattener:
       nodes: those found so far.
       unknown_loops: names of loops that count once, because nothing says how often they run.
       idle_loops: names of loops that never run; their bodies are left out.
+      unknown_calls: what custom calls call whose work is not known.
     """
 
     module: Module
     nodes: list[Operation] = field(default_factory=list)
     unknown_loops: list[str] = field(default_factory=list)
     idle_loops: list[str] = field(default_factory=list)
+    unknown_calls: list[str] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
     _kept: list[int] = field(default_factory=list)  # what runs even if nothing uses it
@@ -152,7 +155,28 @@ class Flattener:
             return self._loop(instruction, operands[0], weight, depth)
         if opcode == "conditional":
             return self._branches(instruction, operands, weight, depth)
+        if opcode == "custom-call":
+            return self._custom_call(instruction, operands, weight)
         return self._operation(instruction, operands, weight)
+
+    def _custom_call(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
+        """Add the operation that a library computes, and a sum if it adds an array; other results are its scratch."""
+        arrays = [operand for operand in operands if not isinstance(operand, list)]
+        known = computed(instruction, [self.nodes[node].shape for node in arrays])
+        if known is None:
+            target = instruction.attributes.get("custom_call_target", "").strip('"')
+            self.unknown_calls += [] if _allocates(instruction) else [target]
+            return self._operation(instruction, operands, weight)
+        value = self._operation(known, arrays[:2], weight)
+        for other in arrays[2:]:
+            if self.nodes[other].shape.dims == known.shape.dims:
+                name = f"{instruction.name}.sum"
+                value = self._add(name, "add", Kind.ELEMENTWISE, known.shape, [value, other], weight, None)
+            else:
+                self._mark_output(other)  # a row of it, or a scale: it is computed before
+        if instruction.shape.dtype != "tuple":
+            return value
+        return [value, *self._sources(instruction.name, "get-tuple-element", instruction.shape, [], weight)[1:]]
 
     def _start(self, instruction: Instruction, opcode: str, operands: list[Value], weight: float, depth: int) -> Value:
         """Compute an operation where it starts, as its synchronous twin; the value has the parts of its shape."""
@@ -198,7 +222,7 @@ class Flattener:
     def _value(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
         inputs = [node for operand in operands for node in leaves(operand)]
         shape, kind = instruction.shape, kind_of(instruction.opcode)
-        if instruction.attributes.get("custom_call_target") == '"AllocateBuffer"':
+        if _allocates(instruction):
             kind = Kind.SOURCE  # memory that nobody has written yet
         folds = kind in (Kind.BROADCAST, Kind.ELEMENTWISE) or instruction.opcode in ("reshape", "transpose", "slice")
         if folds and inputs and all(self.nodes[i].kind is Kind.FREE for i in inputs):
@@ -356,6 +380,10 @@ def _only_sliced(body: Computation, place: int) -> bool:
 
 def _real(shape: Shape) -> list[int]:
     return [size for size in shape.dims if size != 1]
+
+
+def _allocates(instruction: Instruction) -> bool:
+    return instruction.attributes.get("custom_call_target") == '"AllocateBuffer"'
 
 
 def leaves(value: Value) -> list[int]:

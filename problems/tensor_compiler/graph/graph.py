@@ -80,6 +80,7 @@ class ProgramGraph:
       choices: for each signature, its states in words, if they are chosen.
       unknown_loops: names of loops that count once, because nothing says how often they run.
       idle_loops: names of loops that never run, and are left out.
+      unknown_calls: what custom calls call whose work is not known.
       kind: `(n,)` of `opcodes.Kind`.
       elements: `(n,)` elements of the result.
       element_bytes: `(n,)`.
@@ -103,6 +104,7 @@ class ProgramGraph:
     choices: list[tuple[str, ...]]
     unknown_loops: list[str]
     idle_loops: list[str]
+    unknown_calls: list[str]
     kind: NDArray[np.int8]
     elements: NDArray[np.float64]
     element_bytes: NDArray[np.float64]
@@ -129,11 +131,12 @@ class ProgramGraph:
         """The `(n, 5)` numbers of `shapes.on_matrix_unit`."""
         return self.tables.loops[self.tables.row[self.tables.first[self.signature]], :PRODUCT_COLUMNS]
 
-    def loops(self) -> dict[str, str]:
-        """Return facts about loops that are not counted as they run; empty if there are none."""
+    def not_counted(self) -> dict[str, str]:
+        """Return facts about loops and calls that are not counted as they run; empty if there are none."""
         facts = {
             "loops of unknown length": (self.unknown_loops, "each counts as if it ran once"),
             "loops that never run": (self.idle_loops, "left out"),
+            "calls of unknown work": (self.unknown_calls, "each costs what it takes to move its arrays"),
         }
         return {what: f"{listed(dict.fromkeys(names))}; {how}" for what, (names, how) in facts.items() if names}
 

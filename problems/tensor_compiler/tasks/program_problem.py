@@ -158,7 +158,7 @@ class ProgramProblem(Problem):
         from ..hlo.opcodes import unknown
 
         passes = {} if self._read.ran else {"XLA's passes": self._read.note}
-        return passes | unknown(self._read.module) | self._graph.loops()
+        return passes | unknown(self._read.module) | self._graph.not_counted()
 
 
 def _is_cut(change: Change) -> bool:

@@ -92,7 +92,7 @@ def graph(**parts: str) -> ProgramGraph:
 def test_loops_run_as_often_as_start_step_bound_and_direction_say(parts: dict[str, str], trips: int) -> None:
     made = graph(**parts)
     assert made.weight[made.opcodes.index("tanh")] == trips
-    assert made.loops() == {}
+    assert made.not_counted() == {}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_loops_run_as_often_as_start_step_bound_and_direction_say(parts: dict[st
 def test_a_loop_of_unknown_length_counts_once_and_says_so(parts: dict[str, str]) -> None:
     made = graph(**parts)
     assert made.weight[made.opcodes.index("tanh")] == 1
-    assert made.loops() == {"loops of unknown length": "w; each counts as if it ran once"}
+    assert made.not_counted() == {"loops of unknown length": "w; each counts as if it ran once"}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_loop_of_unknown_length_counts_once_and_says_so(parts: dict[str, str])
 def test_a_loop_that_never_runs_is_left_out_and_said(parts: dict[str, str]) -> None:
     made = graph(**parts)
     assert made.opcodes == ["parameter", "negate"]
-    assert made.loops() == {"loops that never run": "w; left out"}
+    assert made.not_counted() == {"loops that never run": "w; left out"}
 
 
 def test_a_program_of_loops_that_never_run_is_refused() -> None:
@@ -157,7 +157,7 @@ ENTRY main { x = f32[64,128] parameter(0)
     )
     made = build(hlo.parse(outer), "test")
     assert made.weight[made.opcodes.index("tanh")] == 15
-    assert made.loops() == {}
+    assert made.not_counted() == {}
 
 
 def test_a_run_says_what_it_assumes_about_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
