@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .core.evaluation import told
 from .core.options import make
 from .errors import UserError
 from .files.writing import acquired, disk_errors
@@ -105,10 +106,12 @@ class PlannedStudies:
     Attributes:
       file: the file.
       studies: each with its plan and the name of its `Search`, "" for plain strategies.
+      renews: whether runs of problems that have changed replace those of the table.
     """
 
     file: Path
     studies: tuple[tuple[Plan, str, StudyPlan], ...]
+    renews: bool = False
 
     @classmethod
     def of(cls, file: Path, results: Path, registry: Registry, **settings: Any) -> PlannedStudies:  # noqa: ANN401
@@ -120,6 +123,26 @@ class PlannedStudies:
         name = plan_name(file)
         studies = [(p, *each) for p in read_plans(file) for each in p.studies(name, results, registry, **settings)]
         return cls(file, tuple(studies))
+
+    def missing(self) -> PlannedStudies:
+        """Return the studies without the runs that the table has, if their problems have not changed since.
+
+        Raises:
+          UserError: the table is damaged, or a problem cannot be loaded.
+        """
+        if not self.table.exists():
+            return self
+        rows = read_runs(self.table)
+        registry, stored = self.studies[0][2].registry, {*rows["problem"]}
+        problems = dict.fromkeys(name for *_, study in self.studies for name in study.problems if name in stored)
+        now = {name: told(registry.load(name), "fingerprint", str) for name in problems}
+        known = {
+            (row.problem, row.strategy, row.budget, row.seed)
+            for row in rows.itertuples(index=False)
+            if row.fingerprint == now.get(str(row.problem))
+        }
+        left = tuple((plan, label, _without(study, label, known)) for plan, label, study in self.studies)
+        return replace(self, studies=left, renews=True)
 
     @property
     def table(self) -> Path:
@@ -155,12 +178,15 @@ class PlannedStudies:
         runs = pd.concat([frame for frame in found if len(frame)] or found).drop_duplicates(_KEY).set_index(_KEY)
         old = read_runs(self.table).drop(columns="study") if self.table.exists() else None
         known = runs[:0] if old is None else old.drop_duplicates(_KEY, keep="last").set_index(_KEY)
-        new = runs[~runs.index.isin(known.index)]
+        changed = self.renews & (runs["fingerprint"] != known["fingerprint"].reindex(runs.index))
+        is_known = runs.index.isin(known.index) & ~changed
+        new = runs[~is_known]
         if len(new):
             added = new.drop(columns=_COMPARED).reset_index()
-            table = pd.concat([old, added]) if old is not None and len(old) else added
+            kept = None if old is None else old[~old.set_index(_KEY).index.isin(new.index)]
+            table = pd.concat([kept, added]) if kept is not None and len(kept) else added
             write_runs(self.table, table[[*COLUMNS, *(name for name in table if name not in COLUMNS)]])
-        both = runs[runs.index.isin(known.index) & runs[_COMPARED]]
+        both = runs[is_known & runs[_COMPARED]]
         same = self._equal(both, known.loc[both.index])
         return len(new), int(same.sum()), [" ".join(map(str, name)) for name in both.index[~same]]
 
@@ -178,6 +204,12 @@ class PlannedStudies:
             raise errors[0]
         compared = runs["remeasured"].isna() & (plan.max_seconds is None)
         return runs.assign(options="", **{_COMPARED: compared})  # the plan says the options
+
+
+def _without(study: StudyPlan, label: str, known: Container[tuple[object, ...]]) -> StudyPlan:
+    """Return a study without the runs that are known; `label` is its strategy's name in the table, "" for the same."""
+    names = [run for run in study.runs if (run.problem, label or run.strategy, study.budget, run.seed) in known]
+    return replace(study, leave_out=frozenset(names))
 
 
 def read_plans(file: Path) -> list[Plan]:

@@ -87,6 +87,12 @@ class StudyOptions:
         Path | None,
         typer.Option(metavar="FILE", help="A Python file with the runs of a study, in place of the options before."),
     ] = None
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing", help="Of a plan, only runs that its table lacks, or whose problem has changed since."
+        ),
+    ] = False
     study: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the study (default: derived from the settings).")
     ] = None
@@ -126,6 +132,8 @@ class StudyOptions:
         from ..registry import Registry
         from ..runs.study_plan import StudyPlan, chosen_options, default_name
 
+        if self.missing:
+            raise UserError("--missing is for runs of a plan; give it with --plan, or leave --missing out")
         registry = Registry(tuple(self.plugin or ()))
         strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
         problems = tuple(dict.fromkeys(self.problem or _from_plugins(registry, "families") or (PROBLEM,)))
@@ -160,12 +168,13 @@ class StudyOptions:
         from ..registry import Registry
 
         assert self.plan is not None
-        with_plan = {"plan", "jobs", "workers", "only", "results", "plugin", "all_configs", "quiet"}
+        with_plan = {"plan", "missing", "jobs", "workers", "only", "results", "plugin", "all_configs", "quiet"}
         for field in dataclasses.fields(self):
             if field.name not in with_plan and getattr(self, field.name) != field.default:
                 raise UserError(f"--{field.name.replace('_', '-')} is decided by the plan; leave it out, or --plan")
         settings = {"keep_all": self.all_configs, "workers": self.workers, "only": _share(self.only)}
-        return PlannedStudies.of(self.plan, self.results, Registry(tuple(self.plugin or ())), **settings)
+        planned = PlannedStudies.of(self.plan, self.results, Registry(tuple(self.plugin or ())), **settings)
+        return planned.missing() if self.missing else planned
 
     def to_arguments(self) -> list[str]:
         """Return the command-line arguments that give the same options."""

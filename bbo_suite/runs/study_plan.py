@@ -88,6 +88,7 @@ class StudyPlan:
         time, on any machines that share the folder.
       plain_seeds: the random draws of a run follow from its seed alone, not from all that identifies it.
       on: the strategies that run on a problem; all of them on a problem that is not in it.
+      leave_out: runs that are known already.
     """
 
     name: str
@@ -106,6 +107,7 @@ class StudyPlan:
     plain_seeds: bool = False
     until: float | None = None
     on: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    leave_out: frozenset[RunName] = frozenset()
 
     def __post_init__(self) -> None:
         for name in ("budget", "batch", "repeats", "workers"):
@@ -144,7 +146,8 @@ class StudyPlan:
     @property
     def share(self) -> list[RunName]:
         """The runs of this share of the study; all runs if it has no shares."""
-        return share(self.runs, *self.only) if self.only else self.runs
+        runs = share(self.runs, *self.only) if self.only else self.runs
+        return [run for run in runs if run not in self.leave_out]
 
     def prepare(self) -> list[PlannedRun]:
         """Load every problem of the share, evaluate its default, and check the plan against what is stored.

@@ -369,6 +369,28 @@ def test_a_plan_is_run_resumed_and_compared_with_its_table(file, suite):
 
 
 @pytest.mark.slow
+def test_runs_that_the_table_lacks_or_of_a_changed_problem_are_made(file, suite):
+    assert suite("run", "--plan", file, "--quiet").code == 0
+    table = pd.read_csv(file.parent / "runs.csv")
+    dated = table.drop(index=[1, 3])
+    dated.loc[[0, 5], ["fingerprint", "best"]] = ["0123456789abcdef", 7.0]
+    dated.to_csv(file.parent / "runs.csv", index=False)
+    made = suite("run", "--plan", file, "--quiet", "--missing", "--results", "other")
+    assert made.code == 0 and "4 runs are new; 0 are equal" in made.out
+    name = ["problem", "strategy", "budget", "seed"]
+    found = pd.read_csv(file.parent / "runs.csv").sort_values(name, ignore_index=True)
+    columns = [*name, "best", "default", "fingerprint", "digest"]
+    assert found[columns].equals(table.sort_values(name, ignore_index=True)[columns])
+    again = suite("run", "--plan", file, "--quiet", "--missing", "--results", "third")
+    assert again.code == 0 and "0 runs are new; 0 are equal" in again.out
+
+
+def test_only_a_plan_has_missing_runs(suite):
+    found = suite("run", "--missing")
+    assert found.code == 1 and "--missing is for runs of a plan" in found.err
+
+
+@pytest.mark.slow
 def test_runs_with_a_time_limit_are_not_compared(file, suite):
     file.write_text(FILE.replace("seeds=2", "max_seconds=60.0").replace("plain_seeds=True", "max_seconds=60.0"))
     assert suite("run", "--plan", file, "--quiet").code == 0
