@@ -174,7 +174,11 @@ class StudyOptions:
                 raise UserError(f"--{field.name.replace('_', '-')} is decided by the plan; leave it out, or --plan")
         settings = {"keep_all": self.all_configs, "workers": self.workers, "only": _share(self.only)}
         planned = PlannedStudies.of(self.plan, self.results, Registry(tuple(self.plugin or ())), **settings)
-        return planned.missing() if self.missing else planned
+        if not self.missing:
+            return planned
+        if not self.quiet:
+            print(f"loading the problems of {planned.table}, to see which have changed", file=sys.stderr)
+        return planned.missing()
 
     def to_arguments(self) -> list[str]:
         """Return the command-line arguments that give the same options."""
