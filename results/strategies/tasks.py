@@ -53,7 +53,7 @@ def piloted(family: str, task: str) -> dict[str, object]:
     for name in PILOT:
         batches = [*bbo_suite.search(name, problem, EVALUATIONS, seed=SEED)]
         costs = np.concatenate([batch.values for batch in batches])
-        gains[name] = 100 * (costs[0] / costs.min() - 1)
+        gains[name] = 100 * float(costs[0] / costs.min() - 1)  # the default is the first candidate
         seconds[name] = sum(float(np.sum(batch.evaluations.seconds)) for batch in batches)
     best = max(gains.values())
     near = sum(gain >= NEAR * best for gain in gains.values())

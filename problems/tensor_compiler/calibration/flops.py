@@ -97,7 +97,7 @@ def _alone(module: Module, computation: Computation, instruction: Instruction) -
         case "scatter":
             return light[0] * math.prod(shapes[-1].dims)
         case _:
-            taps = math.prod(map(int, _window(instruction)["size"]))
+            taps = math.prod(map(int, instruction.window["size"]))
             return (light[0] * (taps - 1) + light[1]) * math.prod(shapes[1].dims)
 
 
@@ -106,19 +106,13 @@ def _windowed(instruction: Instruction) -> float:
 
     If the window covers a whole line from each of its places, the line is reduced once and the result is broadcast.
     """
-    dims, window = instruction.shape.dims, _window(instruction)
+    dims, window = instruction.shape.dims, instruction.window
     sizes = list(map(int, window["size"]))
     line = int(np.argmax(sizes))
     around = [f"{dims[line] - 1}_{dims[line] - 1}" if axis == line else "0_0" for axis in range(len(dims))]
     if math.prod(sizes) == 2 * dims[line] - 1 and window.get("pad") == around:
         return math.prod(dims) / dims[line] + dims[line] - 1
     return (math.prod(sizes) - 1) * math.prod(dims)
-
-
-def _window(instruction: Instruction) -> dict[str, list[str]]:
-    """Return the fields of an instruction's window, each with one value per axis."""
-    fields = instruction.attributes.get("window", "{}").strip("{}").split()
-    return {key: values.split("x") for key, values in (field.split("=") for field in fields)}
 
 
 def operations(computation: Computation, instruction: Instruction) -> float:
@@ -138,7 +132,7 @@ def _multiply_adds(computation: Computation, convolution: Instruction) -> float:
     groups = int(convolution.attributes.get("batch_group_count", 1))
     features = convolution.shape.dims[result.index("f")] * right[kernel.index("i")]
     count = features * left[inputs.index("b")] / groups
-    window = _window(convolution)
+    window = convolution.window
     for axis in range(len(inputs) - 2):
         sides = (left, inputs), (right, kernel), (convolution.shape.dims, result)
         size, taps, places = (dims[of.index(str(axis))] for dims, of in sides)

@@ -68,9 +68,8 @@ def _convolution(call: Instruction, target: str, inputs: Sequence[Shape], result
     left, right, out = re.split("_|->", call.attributes["dim_labels"])
     if target in _FORWARD:
         return {key: call.attributes.get(key) for key in ("window", "dim_labels")}
-    axes = _window(call.attributes.get("window", ""))
     whole, some = (result, inputs[0]) if target == _OF_INPUT else (inputs[0], inputs[1])
-    found = [(axis, _size(whole, left, n), _size(some, out, n)) for n, axis in enumerate(axes)]
+    found = [(axis, _size(whole, left, n), _size(some, out, n)) for n, axis in enumerate(_axes(call))]
     if target == _OF_INPUT:
         labels, window = f"{out}_{_swapped(right, 'io')}->{left}", [_of_input(*each) for each in found]
         return {"window": _written(window), "dim_labels": labels}
@@ -107,22 +106,15 @@ def _swapped(labels: str, pair: str) -> str:
     return labels.translate(str.maketrans(pair, pair[::-1]))
 
 
-def _window(text: str) -> list[_Axis]:
-    """Read an attribute such as `{size=3x3 stride=2x2 pad=1_1x1_1}`; without one, there is no axis."""
-    found = dict(re.findall(r"(\w+)=([-\dx_]+)", text))
-    sizes = [int(n) for n in found["size"].split("x")] if "size" in found else []
-    columns = [
-        [int(n) for n in found[key].split("x")] if key in found else [1] * len(sizes)
-        for key in ("stride", "lhs_dilate", "rhs_dilate")
-    ]
-    pads = (
-        [[int(n) for n in pad.split("_")] for pad in found["pad"].split("x")]
-        if "pad" in found
-        else [[0, 0]] * len(sizes)
-    )
+def _axes(call: Instruction) -> list[_Axis]:
+    """Return the dimensions of a call's window; none if it has no window, as for products of pixels."""
+    fields = call.window
+    sizes = fields.get("size", [])
+    rest = [fields.get(key, ["1"] * len(sizes)) for key in ("stride", "lhs_dilate", "rhs_dilate")]
+    pads = [map(int, pad.split("_")) for pad in fields.get("pad", ["0_0"] * len(sizes))]
     return [
-        _Axis(size, stride, low, high, left, right)
-        for size, stride, left, right, (low, high) in zip(sizes, *columns, pads, strict=True)
+        _Axis(int(size), int(stride), low, high, int(left), int(right))
+        for size, stride, left, right, (low, high) in zip(sizes, *rest, pads, strict=True)
     ]
 
 

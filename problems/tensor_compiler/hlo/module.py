@@ -63,6 +63,12 @@ class Instruction:
         return tuple([name for value in values for name in computation_names(value)])
 
     @property
+    def window(self) -> dict[str, list[str]]:
+        """The fields of its window, such as `size` and `pad`, each with one value per axis; empty without a window."""
+        fields = self.attributes.get("window", "{}").strip("{}").split()
+        return {key: values.split("x") for key, values in (field.split("=") for field in fields)}
+
+    @property
     def known_trips(self) -> int | None:
         """How often XLA noted that this loop runs, in JSON or in a string of it; None if it noted nothing."""
         noted = _KNOWN_TRIPS.search(self.attributes.get("backend_config", "").replace("\\", ""))
