@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,11 +170,10 @@ def sharded(name: str, mesh: Mesh) -> ShardedProgram:
     operations = [nodes[i] for i in kept]
     found = [strategies(node, loops(node), mesh) for node in operations]
     ends = [(number[o], number[i], place) for i in kept for place, o in enumerate(nodes[i].operands) if o in number]
-    costs = [np.array([_cost(node, s, mesh) for s in of], np.int64) for node, of in zip(operations, found, strict=True)]
-    tables = [_resharding(operations[a], found[a], found[b], place, mesh).ravel() for a, b, place in ends]
-    usages = [
-        np.array([_size(node) // mesh.share(s.result) for s in of]) for node, of in zip(operations, found, strict=True)
-    ]
+    results = [np.array([strategy.result for strategy in of]) for of in found]
+    costs = [_costs(*each, mesh) for each in zip(operations, found, results, strict=True)]
+    tables = [_resharding(operations[a], results[a], found[b], place, mesh).ravel() for a, b, place in ends]
+    usages = [_size(node) // mesh.share(result) for node, result in zip(operations, results, strict=True)]
     default = _propagated(operations, found, ends, costs, tables)
     edges = np.array([(a, b) for a, b, _ in ends], np.int64).reshape(-1, 2)
     of_graph = (name, costs, edges, tables, usages, _lives(operations, edges))
@@ -188,7 +188,7 @@ def strategies(node: Operation, found: list[Loop], mesh: Mesh) -> list[Strategy]
     result = []
     for split in itertools.product(*choices):
         counts = Counter(split)
-        factors = {i: np.prod([n for n, j in zip(mesh.axes, split, strict=True) if j == i]) for i in counts if i >= 0}
+        factors = {i: prod(n for n, j in zip(mesh.axes, split, strict=True) if j == i) for i in counts if i >= 0}
         if all(found[i].extent % factor == 0 for i, factor in factors.items()):
             spec = tuple(-1 if i < 0 else found[i].result for i in split)
             operands = (
@@ -203,31 +203,27 @@ def _size(node: Operation) -> int:
     return int(shapes.elements(node.shape) * bytes_of(node.shape.dtype))
 
 
-def _cost(node: Operation, strategy: Strategy, mesh: Mesh) -> int:
-    """Return the nanoseconds of the computation on one device, and of the sums over devices."""
+def _costs(node: Operation, found: list[Strategy], results: NDArray[np.int64], mesh: Mesh) -> NDArray[np.int64]:
+    """Return the nanoseconds of the computation on one device, and of the sums over devices, by each strategy."""
     if node.kind is Kind.SOURCE:
-        return 0
-    parts = np.prod([n for n, i in zip(mesh.axes, strategy.split, strict=True) if i >= 0], initial=1.0)
+        return np.zeros(len(found), np.int64)
+    splits = np.array([strategy.split for strategy in found])
     product = float(np.prod(shapes.matrix(node)))
     size = sum(shapes.elements(shape) * bytes_of(shape.dtype) for shape in (node.shape, *node.inputs))
-    busy = max(product / MULTIPLY_ADDS, shapes.operations(node) / VECTOR_OPERATIONS, size / MEMORY) / parts
-    partial = [axis for axis, i in enumerate(strategy.split) if i >= 0 and strategy.result[axis] < 0]
-    return round(node.weight * (busy + mesh.add_up(_size(node) / mesh.share(strategy.result), partial)))
+    alone = max(product / MULTIPLY_ADDS, shapes.operations(node) / VECTOR_OPERATIONS, size / MEMORY)
+    sums = mesh.add_up(_size(node) / mesh.share(results), (splits >= 0) & (results < 0))
+    return _whole(node.weight * (alone / mesh.share(splits) + sums))
 
 
 def _resharding(
-    producer: Operation, have: list[Strategy], want: list[Strategy], place: int, mesh: Mesh
+    producer: Operation, have: NDArray[np.int64], found: list[Strategy], place: int, mesh: Mesh
 ) -> NDArray[np.int64]:
-    size, weight = _size(producer), producer.weight
-    known: dict[tuple[Spec, Spec], int] = {}
-    table = np.empty((len(have), len(want)), np.int64)
-    for i, a in enumerate(have):
-        for j, b in enumerate(want):
-            key = a.result, b.operands[place]
-            if key not in known:
-                known[key] = round(weight * mesh.reshard(size, *key))
-            table[i, j] = known[key]
-    return table
+    want = np.array([strategy.operands[place] for strategy in found])
+    return _whole(producer.weight * mesh.reshard(_size(producer), have[:, None], want[None]))
+
+
+def _whole(nanoseconds: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.rint(nanoseconds).astype(np.int64)
 
 
 def _lives(operations: list[Operation], edges: NDArray[np.int64]) -> NDArray[np.int64]:
