@@ -68,7 +68,7 @@ class Cursor:
     change: Function
     key: Function
     describe: Function
-    memory: NDArray[np.uint8]
+    memory: NDArray[np.int64]
     places: int
     width: int
     owner: object

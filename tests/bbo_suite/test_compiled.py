@@ -1,14 +1,25 @@
 import hashlib
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
+import numpy as np
 import pytest
 from numba.core.caching import FunctionCache
 
 import bbo_problems.tensor_compiler.layout.variables as compiled_module
 import bbo_suite
-from bbo_suite.compiled import Compiler, family_of, prepare_folder, sources_hash
+from bbo_suite.compiled import (
+    Compiler,
+    compiled_for,
+    family_of,
+    handle,
+    load,
+    name_of_type,
+    prepare_folder,
+    sources_hash,
+)
 
 ENGINE = Path(bbo_suite.__file__).parent
 
@@ -102,3 +113,35 @@ def test_only_what_python_calls_unpacks_its_objects(tmp_path, monkeypatch):
     four_times = compiled()(lambda number: double(double(number)))
     assert four_times(3) == 12 and four_times.twin.signatures and not double.twin.signatures
     assert double(x=5.0) == 10 and len(double.twin.signatures) == 1
+
+
+class Inner(NamedTuple):
+    matrix: np.ndarray
+    empty: np.ndarray
+
+
+class Outer(NamedTuple):
+    costs: np.ndarray
+    inner: Inner
+    fixed: np.ndarray
+
+
+KEPT = Outer(
+    np.arange(6.0)[::2], Inner(np.arange(12, dtype=np.int32).reshape(3, 4).T, np.empty((0, 2), bool)), np.eye(3)
+)
+KEPT.fixed.flags.writeable = False
+KIND = name_of_type(KEPT)
+
+
+@compiled_for(__file__)(runtime=False)
+def looked_up(address, out):
+    value = load(address, KIND)
+    out[0], out[1], out[2] = value.costs[2], value.inner.matrix[3, 1], value.fixed[1, 1]
+    out[3], out[4] = len(value.inner.empty), value.inner.empty.shape[1]
+    value.costs[0] = 7
+
+
+def test_compiled_code_finds_the_arrays_of_a_handle():
+    out, memory = np.zeros(5), handle(KEPT)
+    looked_up(memory.ctypes.data, out)
+    assert out.tolist() == [4, 7, 1, 0, 2] and KEPT.costs.tolist() == [7, 2, 4]
