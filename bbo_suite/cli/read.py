@@ -65,8 +65,7 @@ def _found(
     keep: int | None,
     problems: list[str] | None,
 ) -> Iterator[Any]:
-    from ..verify.best import best_of
-    from ..verify.selection import selections
+    from ..verify.best import best_of, selections
 
     if keep and minimal:
         raise UserError("--keep and --minimal do not go together; leave one out")

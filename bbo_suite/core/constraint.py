@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .shared import keep_unchanged
-
 LARGEST_TABLE = 1 << 22
 """The most combinations of constrained parameters that are tried while a table of allowed rows is built."""
 
@@ -177,3 +175,10 @@ def all_different(columns: Sequence[int]) -> Constraint:
         return (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
 
     return Constraint(tuple(columns), distinct)
+
+
+def keep_unchanged(holder: object) -> None:
+    """Make the arrays that an object holds read-only: strategies share them."""
+    for value in vars(holder).values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .shared import keep_unchanged
+from .constraint import keep_unchanged
 
 
 @dataclass(frozen=True, eq=False)

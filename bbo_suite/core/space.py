@@ -13,8 +13,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from .constraint import Component, Constraint, all_different, tie
-from .shared import keep_unchanged
+from .constraint import Component, Constraint, all_different, keep_unchanged, tie
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..errors import error_boundary
 from ..parts.decomposition import Decomposition
+from .constraint import keep_unchanged
 from .level import Level
 from .multipass import MultiPass
-from .shared import keep_unchanged
 from .space import Space, row_text
 
 

@@ -14,7 +14,7 @@ from bbo_strategies.one_shot import OneShot
 from bbo_strategies.published import PRESETS
 from bbo_suite import Strategy, Task, UserError, option
 from bbo_suite.conformance.kit import strategy_rules
-from bbo_suite.conformance.toy_tasks import chain, spaces, uneven
+from bbo_suite.conformance.strategy_rules import chain, spaces, uneven
 from bbo_suite.core.versions import PinnedFile
 from bbo_suite.pretraining import Lesson
 from bbo_suite.registry import Registry

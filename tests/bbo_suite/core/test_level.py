@@ -8,7 +8,7 @@ import pytest
 import bbo_suite
 from bbo_suite import Constraint, Evaluations, Parts, Problem, Space, Strategy, Structure
 from bbo_suite.conformance.kit import problem_rules, strategy_rules
-from bbo_suite.conformance.toy_tasks import chain, described, uneven_parts
+from bbo_suite.conformance.strategy_rules import chain, described, uneven_parts
 from bbo_suite.core.level import Level
 from bbo_suite.store.identity import read_head
 from bbo_suite.testing import play, start

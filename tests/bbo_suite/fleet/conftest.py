@@ -9,9 +9,8 @@ from bbo_suite import Evaluations, Kind, Problem, Space
 from bbo_suite.fleet.executors import InProcess
 from bbo_suite.fleet.library import Groups, KernelLibrary
 from bbo_suite.fleet.settings import FleetSettings
-from bbo_suite.fleet.simulation import Fleet
 from bbo_suite.fleet.store import ResultStore
-from bbo_suite.fleet.study import policies
+from bbo_suite.fleet.study import Fleet, policies
 from bbo_suite.registry import Registry
 
 SIDE, KERNELS, PROGRAMS = 6, 120, 6

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from bbo_suite.errors import UserError
-from bbo_suite.fleet import simulation
+from bbo_suite.fleet import study
 from bbo_suite.fleet.executors import InProcess, tune
 from bbo_suite.fleet.jobs import Job, Method
 from bbo_suite.fleet.planning import Population
 from bbo_suite.fleet.policy import Plan, Policy
-from bbo_suite.fleet.simulation import DayResult
 from bbo_suite.fleet.store import LOG
-from bbo_suite.fleet.study import policies, recovery, summary
+from bbo_suite.fleet.study import DayResult, policies, recovery, summary
 from bbo_suite.registry import Registry
 
 from .conftest import KERNELS, SETTINGS
@@ -96,7 +95,7 @@ def test_results_do_not_depend_on_how_jobs_are_cut(library, method):
 def test_the_size_of_jobs_changes_nothing(fleet, monkeypatch, policy):
     """Kernels of a program that are measured together stay in one job, so they cost the same."""
     days = fleet(policy, folder="large")
-    monkeypatch.setattr(simulation, "CHUNK", 4)
+    monkeypatch.setattr(study, "CHUNK", 4)
     for one, other in zip(days, fleet(policy, folder="small"), strict=True):
         assert (one.tuned, one.saved, one.slower) == (other.tuned, other.saved, other.slower)
         assert one.cost == pytest.approx(other.cost)

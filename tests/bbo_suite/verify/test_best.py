@@ -20,11 +20,10 @@ from bbo_suite.report import read_study
 from bbo_suite.report.findings import findings
 from bbo_suite.store.remeasured import finalists
 from bbo_suite.store.rows import read_rows
-from bbo_suite.verify import selection
-from bbo_suite.verify.best import Best
+from bbo_suite.verify import best
+from bbo_suite.verify.best import Best, best_rows, selections, shared_ratio
 from bbo_suite.verify.minimal import LEAST, ROUNDS, Minimal, gain_text, minimal
 from bbo_suite.verify.remeasure import REPEATS
-from bbo_suite.verify.selection import best_rows, selections, shared_ratio
 
 FAILING = """
 import numpy as np
@@ -239,7 +238,7 @@ def test_the_best_set_is_found_by_trying_all_and_nearly_always_by_exchange(k, mo
         ratios = rng.lognormal(size=(12, 6))
         ratios[0, 3] = np.inf
         assert shared_ratio(ratios[best_rows(ratios, k)]) == pytest.approx(least(ratios, k))
-        monkeypatch.setattr(selection, "EXHAUSTIVE", 0)
+        monkeypatch.setattr(best, "EXHAUSTIVE", 0)
         gaps.append(shared_ratio(ratios[best_rows(ratios, k)]) / least(ratios, k))
         monkeypatch.undo()
     assert max(gaps) < 1.2 and np.median(gaps) == pytest.approx(1.0)

@@ -15,7 +15,7 @@ from bbo_strategies.adapters.adapter import Adapter, Coding
 from bbo_strategies.adapters.nevergrad_optimizers import NEEDS, SEQUENTIAL, UNUSABLE
 from bbo_strategies.adapters.optuna_samplers import SAMPLERS, Optuna
 from bbo_suite import Constraint, Moves, Space, Task, UserError, choice, product, scale
-from bbo_suite.conformance.toy_tasks import play_task, spaces, uneven
+from bbo_suite.conformance.strategy_rules import play_task, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import start
 

@@ -20,7 +20,7 @@ from bbo_strategies.published import PRESETS
 from bbo_strategies.published.lfbo import GoodForest, excess
 from bbo_strategies.published.model_search import ForestSurrogate, Surrogate, ranks
 from bbo_suite import Compiler, Moves, Space, Structure, UserError, choice, product, scale
-from bbo_suite.conformance.toy_tasks import chain, counted, described, spaces, uneven
+from bbo_suite.conformance.strategy_rules import chain, counted, described, spaces, uneven
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
 
