@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import UserError
 from ..files.log import checksummed, without_checksum
 from ..files.reading import read_bounded
-from ..files.writing import disk_errors, replacing
+from ..files.writing import write_text
 from ..plan import Plan
 from ..registry import Registry, code_facts
 from ..runs.runner import Display, run_study
@@ -70,11 +70,8 @@ def write(file: Path, planned: list[StudyPlan], registry: Registry, strategy: st
     with TemporaryDirectory() as folder:
         write_runs(Path(folder) / "runs.csv", told)
         lines = (Path(folder) / "runs.csv").read_text(encoding="utf-8").splitlines()
-    with disk_errors(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as unfinished:
-            text = "".join(checksummed(f"{line},") for line in lines[1:])
-            unfinished.write_text(f"{lines[0]},check\n{text}", encoding="utf-8")
+    text = "".join(checksummed(f"{line},") for line in lines[1:])
+    write_text(file, f"{lines[0]},check\n{text}")
 
 
 def read(file: Path, listed: ReferenceList) -> pd.DataFrame:

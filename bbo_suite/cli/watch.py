@@ -19,7 +19,7 @@ from rich.table import Table
 
 from ..core.quantities import duration
 from ..errors import UserError
-from ..files.writing import disk_errors, replacing
+from ..files.writing import write_text
 from ..store.folders import END, PLANNED, ROWS, STUDY, has_runs, runs_in, study_path
 from ..store.plan import RunName, read_planned, stored_settings
 from .app import AsJson, Results, StudyName, app, json_line
@@ -358,18 +358,13 @@ def _until_over(view: StudyView, show: Callable[[], None]) -> None:
 
 def _in_browser(view: StudyView, file: Path) -> None:
     """Write the page again and again, and open it once; the last one stays, and does not reload."""
-    _write(file, page(view))
+    write_text(file, page(view))
     opened = webbrowser.open(file.as_uri())
     print(f"{file}: {'open in the browser' if opened else 'open this page in a browser'}; Ctrl-C ends watching")
     try:
-        _until_over(view, lambda: _write(file, page(view)))
+        _until_over(view, lambda: write_text(file, page(view)))
     except KeyboardInterrupt:
         print(_LEFT)
-
-
-def _write(file: Path, text: str) -> None:
-    with disk_errors(file), replacing(file) as out:
-        out.write_text(text, encoding="utf-8")
 
 
 def page(view: StudyView) -> str:

@@ -31,6 +31,21 @@ class disk_errors:
             raise UserError(f"cannot write {self._path}: {error.strerror or error}; {remedy}") from None
 
 
+def write_text(file: Path, text: str, errors: str = "strict") -> None:
+    """Write a text file, and its folder if that does not exist; a reader sees the old file or the new one.
+
+    Args:
+      errors: what becomes of characters that UTF-8 cannot say, as `str.encode` takes it.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as unfinished:
+            unfinished.write_text(text, encoding="utf-8", errors=errors)
+
+
 def write_json(file: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON object to disk; a reader sees the old file or the new one, never a part, even after a power loss."""
     with replacing(file) as unfinished:

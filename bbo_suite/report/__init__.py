@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import figures, forecast
 from ..errors import UserError, leave_out
-from ..files.writing import disk_errors, replacing
+from ..files.writing import write_text
 from ..registry import Registry
 from ..store.folders import has_runs
 from . import answer, limits, optimum, provenance, rankings, targets
@@ -54,10 +54,7 @@ def write(
     if told is not None:
         told += [*(made.compared.verdicts if made.compared else ()), *forecast.of_results(data.runs)]
     path = out or data.report or results / study / "report.html"
-    with disk_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as unfinished:
-            unfinished.write_text(html(made), encoding="utf-8", errors="backslashreplace")
+    write_text(path, html(made), errors="backslashreplace")
     return path
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import UserError
-from ..files.writing import disk_errors, replacing
+from ..files.writing import write_text
 from ..fleet.study import DAYS, END, ORACLE, regret
 from ..scores import ALPHA
 from ..stats import holm, signed_rank_p, smallest_signed_rank_p
@@ -55,8 +55,7 @@ def write(folder: Path) -> Path:
         "drawings": drawings,
     }
     page = folder / PAGE
-    with disk_errors(page), replacing(page) as unfinished:
-        unfinished.write_text(render("fleet.html", **content), encoding="utf-8")
+    write_text(page, render("fleet.html", **content))
     return page
 
 

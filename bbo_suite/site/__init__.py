@@ -8,7 +8,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 
 from ..errors import UserError, error_boundary, leave_out, noting_what_is_left_out
-from ..files.writing import disk_errors, replacing, write_json
+from ..files.writing import disk_errors, write_json, write_text
 from ..registry import Registry
 from ..report import page
 from ..report.page import html, render
@@ -53,9 +53,8 @@ def write(
         write_runs(out / "runs.csv", table_of_runs(entries))
         write_json(out / "points.json", points_file(entries, known))
     content = {"entries": entries, "boards": list(boards(entries, known)), "runs": len(runs)}
-    _write_text(
-        out / "index.html", render("site.html", **content, overview=overview(runs, known), board=board(entries))
-    )
+    text = render("site.html", **content, overview=overview(runs, known), board=board(entries))
+    write_text(out / "index.html", text, errors="backslashreplace")
     show(len(found), len(found), "done")
     return out / "index.html"
 
@@ -85,7 +84,7 @@ def _report(source: Source, out: Path, registry: Registry) -> Entry | None:
     except UserError as error:
         leave_out(error)
         return None
-    _write_text(out / entry.folder / "report.html", text)
+    write_text(out / entry.folder / "report.html", text, errors="backslashreplace")
     return entry
 
 
@@ -94,10 +93,3 @@ def _report_elsewhere(source: Source, out: Path, registry: Registry) -> tuple[En
     with redirect_stderr(io.StringIO()), noting_what_is_left_out() as said:
         entry = _report(source, out, registry)
     return entry, [sentence.removeprefix("left out: ") for sentence in sorted(said)]
-
-
-def _write_text(file: Path, text: str) -> None:
-    with disk_errors(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(file) as unfinished:
-            unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
