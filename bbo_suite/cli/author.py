@@ -124,14 +124,10 @@ def _print(plan: Tuning, result: TuningResult) -> None:
 def check(file: Annotated[Path, typer.Argument(help="The plugin file to check.")], as_json: AsLines = False) -> None:
     """Check that a plugin follows the rules for strategies and problems."""
     from ..conformance.kit import check_plugin
-    from .tables import reserved
+    from .tables import each_reserved
 
-    failed, checks = 0, check_plugin(file)
-    while True:
-        with reserved(as_json):  # plugins may print
-            found = next(checks, None)
-        if found is None:
-            break
+    failed = 0
+    for found in each_reserved(check_plugin(file), as_json):  # plugins may print
         subject, rule, complaint = found
         line = f"{'FAIL' if complaint else 'ok  '} {subject}: {rule}{f': {complaint}' if complaint else ''}"
         print(json_line(dict(zip(("subject", "rule", "complaint"), found, strict=True))) if as_json else line)

@@ -142,10 +142,12 @@ def _found(
     from ..figures import save
     from ..files.names import folder_name
     from ..store.folders import study_path
+    from .tables import each_reserved
 
     complaints: list[str] = []
     folder, drawn = _folder(study_path(study, results), for_paper=False), False
-    for best, figure in _drawings(_bests(registry, study, results, problems, run), complaints):
+    bests = _bests(registry, study, results, problems, run)
+    for best, figure in each_reserved(_drawings(bests, complaints)):  # problems may print
         yield from save([(f"program-{run.name if run else folder_name(best.problem)}", *figure)], folder, formats)
         drawn = True
     if not drawn:
@@ -172,18 +174,14 @@ def _bests(
 
 def _drawings(bests: Iterator[Best], complaints: list[str]) -> Iterator[tuple[Best, tuple]]:
     from ..figures import outcome
-    from .tables import reserved
 
-    while True:
-        with reserved(True):  # problems may print
-            if (best := next(bests, None)) is None:
-                return
-            try:
-                figure = outcome.draw(best)
-            except UserError as error:
-                complaints.append(str(error))
-                continue
-        yield best, figure
+    for best in bests:
+        try:
+            figure = outcome.draw(best)
+        except UserError as error:
+            complaints.append(str(error))
+        else:
+            yield best, figure
 
 
 def _run_folder(study: str, results: Path, run: str) -> Path:

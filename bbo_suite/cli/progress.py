@@ -11,9 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
+import typer
+
 from ..core.quantities import duration
-from ..runs.runner import Display
-from ..runs.study_plan import PlannedRun
+from ..errors import UserError
+from ..runs.runner import Display, run_study
+from ..runs.study_plan import PlannedRun, StudyPlan
+from .app import INTERRUPTED
 from .run_view import RunView
 from .watch import seconds_left
 
@@ -44,6 +48,20 @@ class WatchedRun(RunView):
 def display(quiet: bool) -> Display:
     """Return the display of a study's progress; it shows nothing if quiet."""
     return Display() if quiet else StandardError()
+
+
+def make(study: StudyPlan, jobs: int | None, quiet: bool) -> None:
+    """Make the runs of a study, or what is left of them; a failure or Ctrl-C ends the command.
+
+    Raises:
+      UserError: a run failed, or something is wrong with a setting.
+    """
+    outcome = run_study(study, jobs, display(quiet))
+    if outcome.errors:
+        raise UserError(outcome.errors[0])
+    if outcome.stopped:
+        print("stopped; everything is stored: run the same command to resume", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
 
 
 def is_live() -> bool:

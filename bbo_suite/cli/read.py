@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,14 +47,10 @@ def best(
 ) -> None:
     """Print what was found for each problem: the cost, who found it, and the text to paste; and measure it again."""
     from ..registry import Registry
-    from .tables import reserved
+    from .tables import each_reserved
 
     found = _found(Registry(tuple(plugin or ())), study, results, minimal, keep, problem)
-    while True:
-        with reserved(True), _waiting(minimal):  # output of problems must not mix with text to paste
-            one = next(found, None)
-        if one is None:
-            break
+    for one in each_reserved(found, shown=partial(_waiting, minimal)):  # their output must not mix with text to paste
         print(json_line(one.facts()) if as_json else one.text() if keep else _text(one, everything), flush=True)
 
 
@@ -217,7 +214,7 @@ def _score(file: Path, plugin: list[Path] | None, as_json: bool) -> bool:
     from ..board import score_file
     from ..board.reference import reference_list
     from ..registry import Registry
-    from .tables import reserved
+    from .tables import each_reserved
 
     listed = reference_list()
     runs = score_file.read(file, listed)
@@ -225,16 +222,12 @@ def _score(file: Path, plugin: list[Path] | None, as_json: bool) -> bool:
     sources = tuple(plugin or ([beside] if runs["code"].iloc[0] else []))
     found = score_file.made_again(file, runs, Registry(sources), listed)
     different = again = 0
-    while True:
-        with reserved(True):  # strategies may print
-            run = next(found, None)
-        if run is None:
-            break
-        again, different = again + 1, different + (not run[1])
+    for run, equal in each_reserved(found):  # strategies may print
+        again, different = again + 1, different + (not equal)
         if as_json:
-            print(json_line({"run": run[0], "equal": run[1]}))
-        elif not run[1]:
-            print(f"FAIL {run[0]}: made again, it is another run")
+            print(json_line({"run": run, "equal": equal}))
+        elif not equal:
+            print(f"FAIL {run}: made again, it is another run")
     if not as_json:
         result = f"{different} differ" if different else "all are the same"
         print(f"{again} of {len(runs)} runs made again: {result}")

@@ -18,7 +18,6 @@ from ..core.level import Level
 from ..core.quantities import duration
 from ..errors import UserError, leave_out
 from .app import (
-    INTERRUPTED,
     AsJson,
     AsLines,
     Plugins,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from ..core.problem import Problem
     from ..forecast import Forecast
     from ..recommend import Choice, Lead
-    from ..runs.study_plan import StudyPlan
     from ..store.results import RunResult
 
 
@@ -59,6 +57,7 @@ def score(
     from ..core.strategy import Strategy
     from ..plugins import classes_of
     from ..registry import Registry
+    from .progress import make
 
     if not classes_of(file, Strategy):
         raise UserError(f"{file} has no strategy; add a subclass of bbo_suite.Strategy")
@@ -66,27 +65,15 @@ def score(
     listed.check_here(registry)
     planned = studies(registry, strategy, listed, results)
     for number, study in enumerate(planned):
-        what = "a first run" if not number else f"part {number} of {len(planned) - 1}"
-        print(f"reference list {listed.version}, {what}: {len(study.runs)} runs", file=sys.stderr)
-        _make(study, jobs, quiet)
+        what = f"part {number} of {len(planned) - 1}: {len(study.runs)} runs" if number else "a first run"
+        if not quiet:
+            print(f"reference list {listed.version}, {what}", file=sys.stderr)
+        make(study, jobs, quiet)
     out = results / "board" / f"{strategy}{END}"
     write(out, planned, registry, strategy, listed)
     own, others = read(out, listed)[KEPT], published()
     _print(standings(pd.concat([others[others["strategy"] != strategy], own]), listed), strategy)
     print(out)
-
-
-def _make(study: StudyPlan, jobs: int | None, quiet: bool) -> None:
-    """Make the runs of a study; the first one that fails ends the command."""
-    from ..runs.runner import run_study
-    from .progress import display
-
-    outcome = run_study(study, jobs, display(quiet))
-    if outcome.errors:
-        raise UserError(outcome.errors[0])
-    if outcome.stopped:
-        print("stopped; everything is stored: run the same command to resume", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
 
 
 def _print(found: Sequence[Standing], strategy: str) -> None:

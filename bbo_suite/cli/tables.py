@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from typing import Any, TypeVar
 
 from rich import markup
 from rich.cells import cell_len
@@ -18,6 +18,7 @@ from ..core.quantities import ratio_name
 from ..files.names import printable
 from ..store.remeasured import ROUNDS
 
+_Found = TypeVar("_Found")
 _SPARE = ("evaluation s", "strategy s", "failed", "unique", "default", "best", "unit", "evaluations", "seed")
 """The columns of the summary that are left out on a narrow terminal, in this order."""
 _TEXTS = ("problem", "strategy", "policy", "study", "problems", "strategies", "unit", "last change (UTC)")
@@ -39,6 +40,23 @@ def reserved(wanted: bool) -> Iterator[None]:
     finally:
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def each_reserved(
+    found: Iterator[_Found], wanted: bool = True, shown: Callable[[], AbstractContextManager[object]] = nullcontext
+) -> Iterator[_Found]:
+    """Yield what an iterator does; standard output is reserved while it works, and free while the command prints.
+
+    Args:
+      shown: says something while it works.
+    """
+    while True:
+        with reserved(wanted), shown():
+            try:
+                one = next(found)
+            except StopIteration:
+                return
+        yield one
 
 
 def console(error: bool = False, **options: Any) -> Console:  # noqa: ANN401 - those of rich

@@ -19,7 +19,7 @@ from ..core.quantities import cost, effect
 from ..errors import UserError
 from ..files.names import plain
 from ..recommend import AUTO, with_choices
-from .app import INTERRUPTED, AsJson, Plugins, Quiet, Results, app, count_option, json_line, seconds_option
+from .app import AsJson, Plugins, Quiet, Results, app, count_option, json_line, seconds_option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,9 +97,7 @@ def tune(
     with reserved(True):
         with _stored(results / name / _FILE, text) as file:
             _start_at_the_best_level(registry, file)
-            stopped = _search(registry, name, results, strategy, budget, seed, max_seconds, quiet)
-        if stopped:
-            raise typer.Exit(INTERRUPTED)
+            _search(registry, name, results, strategy, budget, seed, max_seconds, quiet)
         best, verdicts, counts = _found(registry, name, results, quiet)
     again = f"python -m bbo_suite confirm {shlex.quote(name)}"
     again += "" if results == Path("results") else f" --results {shlex.quote(str(results))}"
@@ -198,25 +196,19 @@ def _search(
     seed: int,
     max_seconds: float | None,
     quiet: bool,
-) -> bool:
-    """Run the study or what is left of it; return whether Ctrl-C stopped it.
+) -> None:
+    """Run the study or what is left of it.
 
     Raises:
       UserError: the build, the run or the check fails with the default, or something is wrong with a setting.
     """
-    from ..runs.runner import run_study
     from ..runs.study_plan import StudyPlan, chosen_options
-    from .progress import display
+    from .progress import make
 
     problem = f"{FAMILY}:{results / name / _FILE}"
     chosen = chosen_options(registry, with_choices((strategy,), (problem,), budget, registry)[problem], {})
     plan = StudyPlan(name, results, registry, (problem,), chosen, 1, seed, budget, _BATCH, True, 1, max_seconds)
-    outcome = run_study(plan, 1, display(quiet))
-    if outcome.errors:
-        raise UserError(outcome.errors[0])
-    if outcome.stopped:
-        print("stopped; everything is stored: run the same command to resume", file=sys.stderr)
-    return outcome.stopped
+    make(plan, 1, quiet)
 
 
 def _found(registry: Registry, study: str, results: Path, quiet: bool) -> tuple[Best, list[Verdict], dict[str, int]]:
@@ -317,7 +309,7 @@ def confirm(
     from ..registry import Registry
     from ..verify.remeasure import DEFAULT
     from ..verify.remeasure import confirm as confirmed
-    from .tables import reserved
+    from .tables import each_reserved, reserved
 
     if bool(study) == bool(command) or bool(command) != bool(against):
         raise UserError("name a study to confirm, or two commands: --command NEW --against OLD")
@@ -326,11 +318,7 @@ def confirm(
         with reserved(True):  # problems may print
             loaded, config = claim or _best(registry, study, results, problem, on)
             found = confirmed(loaded, config, seconds, rivals=(DEFAULT,) if claim else None)
-        while True:
-            with reserved(True):
-                verdict = next(found, None)
-            if verdict is None:
-                break
+        for verdict in each_reserved(found):
             verdicts.append(verdict)
             text = f"against {verdict.rival}: {verdict.text}"
             print(json_line(verdict.facts()) if as_json else text, flush=True)
