@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,6 @@ from ..errors import UserError, error_boundary
 from ..parts.parts import Parts, check_sums, checked_parts
 from .problem import Evaluations, Problem, Status
 from .space import row_text
-
-
-class _Checked(TypedDict):
-    values: NDArray[np.float64]
-    status: NDArray[np.int8]
-    seconds: NDArray[np.float64]
-    reasons: dict[int, str]
-    parts: Parts | None
 
 
 def evaluate(problem: Problem, configs: NDArray, with_parts: bool = False) -> Evaluations:
@@ -61,14 +53,14 @@ def _evaluate(problem: Problem, configs: NDArray, with_parts: bool) -> Evaluatio
     elapsed = time.perf_counter() - started
     try:
         checked = _check(answer, configs, elapsed)
-        if checked["parts"] is not None:
-            check_sums(problem.combine(checked["parts"]), checked["values"])
+        if checked.parts is not None:
+            check_sums(problem.combine(checked.parts), checked.values)
     except (ValueError, TypeError, OverflowError) as error:
         raise UserError(f"problem {problem.id}: {error}") from None
-    return Evaluations(**checked)
+    return checked
 
 
-def _check(answer: Evaluations, configs: NDArray, elapsed: float) -> _Checked:
+def _check(answer: Evaluations, configs: NDArray, elapsed: float) -> Evaluations:
     n = len(configs)
     if not isinstance(answer, Evaluations):
         raise ValueError(f"evaluate returned {type(answer).__name__}; return Evaluations.of(values)")
@@ -82,13 +74,7 @@ def _check(answer: Evaluations, configs: NDArray, elapsed: float) -> _Checked:
         raise ValueError(f"evaluate returned reasons as {type(answer.reasons).__name__}; use a dictionary by position")
     reasons = {int(place): str(reason) for place, reason in answer.reasons.items()}
     parts = None if answer.parts is None else checked_parts(answer.parts, n).merged()
-    return {
-        "values": values,
-        "status": status.astype(np.int8),
-        "seconds": seconds,
-        "reasons": reasons,
-        "parts": parts,
-    }
+    return Evaluations(values, status.astype(np.int8), reasons, seconds, parts)
 
 
 def _agree(configs: NDArray, values: NDArray[np.float64], status: NDArray, seconds: NDArray[np.float64]) -> None:
