@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -76,48 +76,40 @@ def run_loop(
         folder.reopen()
     if folder.ended and (not problem.noisy or is_remeasured(folder.path)):
         return True
+    with suppress(_Stopped), _noted_errors(folder):
+        if stopped():
+            return False
+        log = RunLog(problem, folder, stopped, keep_all, strategy.level >= Level.PARTS and problem.tells_parts)
+        owner = f"strategy {run.strategy}"
+        diagnostics = Diagnostics(folder.path, owner)
+        with error_boundary(owner, "its constructor"):
+            options = strategy.Options(**run.options)
+        worth = Worth(price, run.budget) if price else None
+        settings: dict[str, Any] = {"batch": run.batch, "options": options, "registry": strategies}
+        settings |= {"answer": log.evaluations, "owner": run.strategy}
+        for batch in search(strategy, problem, run.budget, run.generator(), **settings):
+            if log.done == run.budget:
+                return log.end("budget", stopped)
+            diagnostics.take(log.done, batch.diagnostics)
+            if stopped():
+                return False
+            if log.new and log.seconds >= limit:
+                return log.end("time", stopped)
+            if worth and worth.is_over(log.curve) and log.new:  # asked of replayed rows too: it remembers its looks
+                return log.end("price", stopped, worth.price)
+        return log.end("covered", stopped)
+    return False
+
+
+@contextmanager
+def _noted_errors(folder: RunFolder) -> Iterator[None]:
+    """Note an error that ends the run in its folder."""
     try:
-        return _loop(run, problem, strategy, folder, stopped, keep_all, limit, strategies, price)
-    except _Stopped:
-        return False
+        yield
     except UserError as error:
         with suppress(UserError):  # on a full disk this fails too
             folder.note(error.__cause__ or error)
         raise
-
-
-def _loop(
-    run: Run,
-    problem: Problem,
-    strategy: type[Strategy],
-    folder: RunFolder,
-    stopped: Callable[[], bool],
-    keep_all: bool,
-    max_seconds: float,
-    registry: Strategies | None,
-    price: float | None,
-) -> bool:
-    """Return True if the run is complete, False if it was stopped."""
-    if stopped():
-        return False
-    log = RunLog(problem, folder, stopped, keep_all, strategy.level >= Level.PARTS and problem.tells_parts)
-    owner = f"strategy {run.strategy}"
-    diagnostics = Diagnostics(folder.path, owner)
-    with error_boundary(owner, "its constructor"):
-        options = strategy.Options(**run.options)
-    worth = Worth(price, run.budget) if price else None
-    settings: dict[str, Any] = {"batch": run.batch, "options": options, "registry": registry, "owner": run.strategy}
-    for batch in search(strategy, problem, run.budget, run.generator(), answer=log.evaluations, **settings):
-        if log.done == run.budget:
-            return log.end("budget", stopped)
-        diagnostics.take(log.done, batch.diagnostics)
-        if stopped():
-            return False
-        if log.new and log.seconds >= max_seconds:
-            return log.end("time", stopped)
-        if worth and worth.is_over(log.curve) and log.new:  # asked of replayed rows too: it remembers its looks
-            return log.end("price", stopped, worth.price)
-    return log.end("covered", stopped)
 
 
 class RunLog:
