@@ -152,10 +152,7 @@ class _Limit:
         """Add the highest peaks of a `(v,)` solution that are above the limit; return whether there is one."""
         capacity = self._capacity
         usages = np.bincount(self._owners, capacity.usages * chosen[self._targets], len(capacity.begins))
-        change, lives = np.zeros(int(capacity.ends.max()) + 1), capacity.begins < capacity.ends
-        np.add.at(change, capacity.begins[lives], usages[lives])
-        np.add.at(change, capacity.ends[lives], -usages[lives])
-        used = np.cumsum(change)
+        used = capacity.over_time(usages)
         is_peak = (used >= np.roll(used, 1)) & (used > np.append(used[1:], 0.0))
         peaks = np.flatnonzero(is_peak & (used > capacity.limit * (1 + _SLACK)))
         new = [int(t) for t in peaks[np.argsort(-used[peaks])][:_TOGETHER] if int(t) not in self.rows]

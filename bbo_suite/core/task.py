@@ -60,6 +60,13 @@ class Capacity:
     def __post_init__(self) -> None:
         keep_unchanged(self)
 
+    def over_time(self, usages: NDArray) -> NDArray:
+        """Return what all use together at each step, and at one more, given the `(d,)` usages of the parameters."""
+        change, lives = np.zeros(int(self.ends.max()) + 1, usages.dtype), self.begins < self.ends
+        np.add.at(change, self.begins[lives], usages[lives])
+        np.add.at(change, self.ends[lives], -usages[lives])
+        return np.cumsum(change)
+
 
 @dataclass(frozen=True, repr=False)
 class Structure:

@@ -431,8 +431,4 @@ class Multipliers:
 
 def used(capacity: Capacity, config: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return what a `(d,)` candidate uses at each time, and one more."""
-    change, lives = np.zeros(int(capacity.ends.max()) + 1, np.int64), capacity.begins < capacity.ends
-    usages = capacity.usages[capacity.firsts[:-1] + config]
-    np.add.at(change, capacity.begins[lives], usages[lives])
-    np.add.at(change, capacity.ends[lives], -usages[lives])
-    return np.cumsum(change)
+    return capacity.over_time(capacity.usages[capacity.firsts[:-1] + config])
