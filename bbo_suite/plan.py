@@ -19,7 +19,7 @@ from .plugins import imported
 from .registry import Registry
 from .runs.study_plan import StudyPlan
 from .store.folders import has_ended
-from .store.run_table import COLUMNS, read_runs, stored_runs, write_runs
+from .store.run_table import COLUMNS, read_runs, valid_runs, write_runs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,11 +197,8 @@ class PlannedStudies:
         return np.all([np.isclose(runs[name], before[name], rtol=near, atol=0) for name in columns], axis=0)
 
     def _ended(self, plan: Plan, label: str, study: StudyPlan) -> pd.DataFrame:
-        errors: list[UserError] = []
         folders = [study.path / run.folder for run in study.share if has_ended(study.path / run.folder)]
-        runs = stored_runs(folders, errors, plan.cutoffs, label)
-        if errors:
-            raise errors[0]
+        runs = valid_runs(folders, plan.cutoffs, label)
         compared = runs["remeasured"].isna() & (plan.max_seconds is None)
         return runs.assign(options="", **{_COMPARED: compared})  # the plan says the options
 

@@ -26,7 +26,7 @@ from ..runs.runner import Display, run_study
 from ..runs.study_plan import StudyPlan, machine_facts
 from ..store.folders import runs_in
 from ..store.identity import CODE
-from ..store.run_table import read_runs, stored_runs, write_runs
+from ..store.run_table import read_runs, valid_runs, write_runs
 from .reference import ReferenceList
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ def write(file: Path, planned: list[StudyPlan], registry: Registry, strategy: st
     Raises:
       UserError: a run is damaged, or the file cannot be written.
     """
-    errors: list[UserError] = []
-    runs = stored_runs((run for path in sorted({s.path for s in planned}) for run in runs_in(path)), errors)
-    if errors:
-        raise errors[0]
+    runs = valid_runs(run for path in sorted({s.path for s in planned}) for run in runs_in(path))
     versions = " ".join(f"{name}={machine_facts()['versions'][name]}" for name in _VERSIONS)
     told = runs.assign(list=listed.name, code=code_of(registry, strategy), versions=versions)
     with TemporaryDirectory() as folder:
@@ -148,8 +145,5 @@ def _again(plan: Plan, folder: Path, registry: Registry) -> str:
     outcome = run_study(study, 1, Display())
     if outcome.errors:
         raise UserError(outcome.errors[0])
-    errors: list[UserError] = []
-    found = stored_runs([study.path / study.runs[0].folder], errors)
-    if errors:
-        raise errors[0]
+    found = valid_runs([study.path / study.runs[0].folder])
     return str(found["digest"].iloc[0])

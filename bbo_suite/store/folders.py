@@ -111,6 +111,13 @@ def note_death(run: Path, sentence: str) -> None:
         (run / ERROR).write_text(f"{sentence}\n", encoding="utf-8")
 
 
+def last_error(path: Path) -> str:
+    """Return the last line of the error that ended a run's last attempt; empty if there was none."""
+    file = path / ERROR
+    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines() if file.exists() else [""]
+    return lines[-1] if lines else "without a message"
+
+
 def unnamed_runs(study: Path) -> Iterator[Path]:
     """Yield the folders that hold rows but no `run.json`, so that their run is unknown."""
     yield from (rows.parent for rows in sorted(study.glob(f"*/{ROWS}")) if not has_begun(rows.parent))

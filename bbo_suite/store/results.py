@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.level import LEVEL, Level
 from ..core.problem import Status
 from ..errors import UserError
-from .folders import ERROR
+from .folders import last_error
 from .identity import Run, end_reason, read_head
 from .remeasured import Finalist, final_speedup, finalists
 from .rows import PIECE, open_log, pieces, together
@@ -167,13 +167,6 @@ def _ended(path: Path, evaluations: int) -> str:
         return end_reason(path, evaluations) or ""
     except UserError:
         return ""
-
-
-def last_error(path: Path) -> str:
-    """Return the last line of the error that ended a run's last attempt; empty if there was none."""
-    file = path / ERROR
-    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines() if file.exists() else [""]
-    return lines[-1] if lines else "without a message"
 
 
 def summarise(path: Path) -> dict[str, Any]:

@@ -62,6 +62,19 @@ def stored_runs(
     return table_of(rows).sort_values(["problem", "strategy", "seed"], kind="stable", ignore_index=True)
 
 
+def valid_runs(folders: Iterable[Path], cutoffs: Sequence[int] = (), label: str = "") -> pd.DataFrame:
+    """Return the table of the runs in some folders, as `stored_runs` does.
+
+    Raises:
+      UserError: a run is damaged.
+    """
+    errors: list[UserError] = []
+    found = stored_runs(folders, errors, cutoffs, label)
+    if errors:
+        raise errors[0]
+    return found
+
+
 def row_of(run: RunResult, digest: str = "") -> dict[str, Any]:
     """Return the row of a run."""
     head, again = run.head, run.remeasured(run.evaluations) if run.finalists else None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError, leave_out
 from . import rows
-from .folders import ERROR, REMEASURED, ROWS
+from .folders import REMEASURED, ROWS, last_error
 from .identity import IMPORTED, Run, complete, read_head
 from .plan import RunName
 from .remeasured import final_speedup, finalists
@@ -127,9 +127,7 @@ class StoredRun:
     @property
     def error(self) -> str:
         """The last line of the error that ended the last attempt; empty if there was none."""
-        file = self.path / ERROR
-        lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines() if file.exists() else [""]
-        return lines[-1] if lines else "without a message"
+        return last_error(self.path)
 
     @property
     def modified(self) -> float:
