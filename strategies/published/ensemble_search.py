@@ -13,6 +13,7 @@ from bbo_suite import Kind, Space, Task, option
 
 from .. import regressors
 from ..regressors import Predictor
+from .genetic import bred
 from .model_search import BestFound, ModelSearch
 from .planned import fitness
 
@@ -151,10 +152,7 @@ class DynaPpoMbo(ModelSearch):
 
     def _children(self, parents: NDArray) -> NDArray:
         mothers, fathers = parents[self.rng.integers(0, len(parents), (2, self.options.population))]
-        mutated = self.rng.random(len(mothers)) < self.options.mutation
-        children = self.moves.mutate(mothers, mutated.astype(np.int64), self.rng)
-        children[~mutated] = self.moves.cross(children[~mutated], fathers[~mutated], self.rng)
-        return children
+        return bred(mothers, fathers, self.options.mutation, self.moves, self.rng)
 
     def diagnostics(self) -> dict[str, float]:
         """Return the scores of the regressors."""

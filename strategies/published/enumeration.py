@@ -65,24 +65,19 @@ class Taso(Planned):
                 if len(children):
                     return children
             if not self._queue:
-                return self.task.default[None][:0].astype(self.task.space.dtype)
+                return self.none
             cost, _, self._row = heapq.heappop(self._queue)
             self._best = min(self._best, cost)
             self._order, self._tried = self.rng.permutation(len(self._changes)), 0
 
-    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Queue children that cost less than alpha times the best."""
+    def remember(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Queue candidates that cost less than alpha times the best."""
         limit = self._best + (self.options.alpha - 1) * abs(self._best) if np.isfinite(self._best) else np.inf
         for place in np.flatnonzero((values < limit) | (self._pushed == 0)):
             self._pushed += 1
             heapq.heappush(self._queue, (float(values[place]), self._pushed, configs[place].copy()))
         if len(self._queue) > self.options.queue:
             self._queue = heapq.nsmallest(self.options.queue, self._queue)
-
-    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Queue another strategy's candidates by the same rule."""
-        super().observe(configs, values)
-        self.learn(configs, values)
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,7 @@ class Halide(Planned):
         super().__init__(task, budget, rng, options)
         self._changes = SingleChanges(task.space)
         self._order = _from_outputs(nodes, self.moves.movable)
-        self._beam: NDArray = task.default[None][:0].astype(task.space.dtype)
+        self._beam = self.none
         self._costs = np.empty(0)
         self._parts: list[NDArray[np.int64]] = []
         self._pass, self._width = 0, options.beam

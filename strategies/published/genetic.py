@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from bbo_suite import Task, option
+from bbo_suite import Moves, Task, option
 
 from ..changes import proportions
 from .model_search import BestFound, ModelSearch, Surrogate
@@ -45,9 +45,8 @@ class TensorComprehensions(Planned):
     options: TensorComprehensionsOptions
 
     def __init__(self, task: Task, budget: int, rng: Generator, options: TensorComprehensionsOptions) -> None:
-        self._rows: NDArray = task.default[None][:0].astype(task.space.dtype)  # the last generation, best first
-        self._costs = np.empty(0)
         super().__init__(task, budget, rng, options)
+        self._rows, self._costs = self.none, np.empty(0)  # the last generation, best first
 
     def begin(self) -> NDArray:
         """Return the rest of the first generation."""
@@ -170,7 +169,12 @@ class Ansor(ModelSearch):
 
     def _children(self, rows: NDArray, chances: NDArray[np.float64], n: int) -> NDArray:
         mothers, fathers = rows[self.rng.choice(len(rows), (2, n), p=chances)]
-        mutated = self.rng.random(n) < self.options.mutation
-        children = self.moves.mutate(mothers, mutated.astype(np.int64), self.rng)
-        children[~mutated] = self.moves.cross(children[~mutated], fathers[~mutated], self.rng)
-        return children
+        return bred(mothers, fathers, self.options.mutation, self.moves, self.rng)
+
+
+def bred(mothers: NDArray, fathers: NDArray, mutation: float, moves: Moves, rng: Generator) -> NDArray:
+    """Return a child of each two parents: by a chance a mutation of the mother, else a crossover."""
+    mutated = rng.random(len(mothers)) < mutation
+    children = moves.mutate(mothers, mutated.astype(np.int64), rng)
+    children[~mutated] = moves.cross(children[~mutated], fathers[~mutated], rng)
+    return children

@@ -59,9 +59,8 @@ class InliningTuner(Stepwise):
         calls = np.minimum(_CALL, self.task.space.sizes - 1).astype(self.task.space.dtype)[None]
         return calls[self.task.space.allowed(calls)][: int(self.options.clean)]
 
-    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Remember the costs, too."""
-        super().learn(configs, values)
+    def remember(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Keep the costs by candidate."""
         self._costs |= zip(self.archive.digests(configs), values.tolist(), strict=True)
 
     def steps(self, rows: NDArray, costs: NDArray[np.float64]) -> Search[NDArray, Measured, None]:
@@ -111,8 +110,3 @@ class InliningTuner(Stepwise):
 
     def _cost(self, row: NDArray) -> float:
         return self._costs.get(self.archive.digests(row[None])[0], np.inf)
-
-    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Remember another strategy's candidates."""
-        super().observe(configs, values)
-        self._costs |= zip(self.archive.digests(configs), values.tolist(), strict=True)

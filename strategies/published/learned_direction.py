@@ -61,7 +61,7 @@ class FlexTensor(Planned):
         self._steps = Steps(task.space)
         width, outputs = len(task.space), 2 * len(self._steps.columns)
         self._network = QNetwork(width, outputs, options.rate, options.discount, int(rng.integers(2**31)))
-        self._pool: NDArray = task.default[None][:0].astype(task.space.dtype)  # starts not yet used
+        self._pool = self.none  # starts not yet used
         self._costs = np.empty(0)
         self._best, self._cost = self._pool, np.inf
         self._from, self._from_costs, self._actions = self._pool, np.empty(0), np.empty(0, np.int64)
@@ -105,12 +105,11 @@ class FlexTensor(Planned):
         return rows[chosen]
 
     def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Remember what steps gained, and train the network from time to time."""
+        """Keep what steps gained, and train the network from time to time."""
         if len(self._actions) == len(values):
             gains = np.maximum(self._from_costs - values, 0.0) / (np.abs(self._from_costs) + np.finfo(float).tiny)
             states = self._steps.scaled(self._from), self._steps.scaled(configs)
             self._memory.append((states[0], self._actions, states[1], np.tanh(gains)))
-        self._record(configs, values)
         self._plans += 1
         if self._memory and self._plans % self._every == 0:
             memory = [np.concatenate(arrays)[-_MEMORY:] for arrays in zip(*self._memory, strict=True)]
@@ -119,7 +118,7 @@ class FlexTensor(Planned):
             self._pool = np.concatenate([self._best, self._pool])
             self._costs = np.append(np.full(len(self._best), self._cost), self._costs)
 
-    def _record(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+    def remember(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Keep candidates as starts: better ones rather than worse ones."""
         place = int(np.argmin(values))
         if values[place] < self._cost:
@@ -131,8 +130,3 @@ class FlexTensor(Planned):
             self._costs = np.append(self._costs, values[starts])
             order = np.argsort(self._costs, kind="stable")[:_POOL]
             self._pool, self._costs = self._pool[order], self._costs[order]
-
-    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Take another strategy's candidates as starts."""
-        super().observe(configs, values)
-        self._record(configs, values)

@@ -117,14 +117,8 @@ class Lfbo(Stepwise):
         """Return the rest of the first plan."""
         return self.task.space.sample(self.options.population - 1, self.rng)
 
-    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+    def remember(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Fit the forest to all candidates so far."""
-        super().learn(configs, values)
-        self._forest.learn(configs, values)
-
-    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Fit the forest to another strategy's candidates, too."""
-        super().observe(configs, values)
         self._forest.learn(configs, values)
 
     def steps(self, rows: NDArray, costs: NDArray[np.float64]) -> Search[NDArray, Measured, None]:

@@ -169,13 +169,8 @@ class ModelSearch(Planned):
         """Return the rest of the first plan."""
         return self.task.space.sample(self.options.plan - 1, self.rng)
 
-    def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+    def remember(self, configs: NDArray, values: NDArray[np.float64]) -> None:
         """Fit the surrogate."""
-        self.surrogate.learn(configs, values)
-
-    def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Fit the surrogate to another strategy's candidates, too."""
-        super().observe(configs, values)
         self.surrogate.learn(configs, values)
 
     def share(self) -> float:

@@ -46,11 +46,13 @@ class Planned(Strategy):
         if not len(self._left):
             rows, costs = (np.concatenate(arrays) for arrays in zip(*self._batches, strict=True))
             self._batches = []
+            self.remember(rows, costs)
             self.learn(rows, costs)
 
     def observe(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Exclude what another strategy has proposed."""
+        """Exclude what another strategy has proposed, and remember what it costs."""
         self.archive.add(self.archive.digests(configs))
+        self.remember(configs, values)
 
     def new(self, configs: NDArray, most: int | None = None) -> NDArray:
         """Return the first `most` of `(n, d)` candidates that were never proposed; they count as proposed now."""
@@ -63,15 +65,22 @@ class Planned(Strategy):
 
     def begin(self) -> NDArray:
         """Return what is measured with the default, before any cost is known."""
-        return self.task.default[None][:0].astype(self.task.space.dtype)
+        return self.none
+
+    @property
+    def none(self) -> NDArray:
+        """No candidates, `(0, d)`."""
+        return np.empty((0, len(self.task.space)), self.task.space.dtype)
 
     @abstractmethod
     def plan(self) -> NDArray:
         """Return `(n, d)` new candidates, or none to end the search."""
 
-    @abstractmethod
+    def remember(self, configs: NDArray, values: NDArray[np.float64]) -> None:
+        """Learn the `(n,)` costs of any candidates, its own or another strategy's; inf for those that failed."""
+
     def learn(self, configs: NDArray, values: NDArray[np.float64]) -> None:
-        """Learn the `(n,)` costs of a plan's candidates, in its order; inf for those that failed."""
+        """Learn the `(n,)` costs of a plan's candidates, in its order, after they were remembered."""
 
 
 class Stepwise(Planned):
