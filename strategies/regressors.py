@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from importlib import import_module
@@ -103,6 +103,29 @@ class _Forest(NamedTuple):
 def select(scores: Mapping[str, float], threshold: float) -> list[str]:
     """Return the names whose score reaches the threshold, or else the single best one (Angermueller et al. 2020)."""
     return [name for name, value in scores.items() if value >= threshold] or [max(scores, key=lambda n: scores[n])]
+
+
+def ensemble(
+    features: NDArray, targets: NDArray, threshold: float, folds: int, seed: int
+) -> tuple[dict[str, float], dict[str, Predictor]]:
+    """Return the scores of all candidates, by name, and those that `select` takes, fitted."""
+    found = candidates(seed, len(targets))
+    with one_thread():
+        scores = {name: score(each, features, targets, folds, seed) for name, each in found.items()}
+        members = {name: light(fit(found[name], features, targets)) for name in select(scores, threshold)}
+    return scores, members
+
+
+def predictions(members: Iterable[Predictor], features: NDArray) -> NDArray:
+    """Return the `(members, n)` predictions of an ensemble."""
+    with one_thread(), quiet():
+        return np.stack([member.predict(features) for member in members])
+
+
+def best_and_last(values: NDArray, most: int) -> NDArray[np.int64]:
+    """Return the places of the lowest and the last of many `(n,)` values, each half of `most`, in order."""
+    best = np.argsort(values, kind="stable")[: most // 2]
+    return np.union1d(best, np.arange(len(values))[-most // 2 :])
 
 
 class Trees(NamedTuple):

@@ -70,16 +70,11 @@ class Ensemble:
     def _select(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> None:
         self.fits += 1
         seed = int(self._rng.integers(2**31))
-        candidates = regressors.candidates(seed, len(y))
-        with regressors.one_thread():
-            self.scores = {name: regressors.score(r, x, y, self._folds, seed) for name, r in candidates.items()}
-            chosen = regressors.select(self.scores, self._threshold)
-            self.members = {name: regressors.light(regressors.fit(candidates[name], x, y)) for name in chosen}
+        self.scores, self.members = regressors.ensemble(x, y, self._threshold, self._folds, seed)
 
     def predict(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return `(members, n)` predicted targets, small is good."""
-        with regressors.one_thread(), regressors.quiet():
-            return np.stack([member.predict(features) for member in self.members.values()]).astype(np.float64)
+        return regressors.predictions(self.members.values(), features).astype(np.float64)
 
     def noise(self) -> float:
         """Return the standard deviation of standardised targets that the members leave unexplained."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bbo_suite import Kind, Moves, Space
 
 from ..changes import SingleChanges
+from ..regressors import best_and_last
 
 _PARAMETERS, _VALUES = 20, 2_000
 
@@ -100,9 +101,7 @@ class Process:
     def _choose_weights(self, configs: NDArray, y: NDArray[np.float64]) -> None:
         from scipy.optimize import minimize
 
-        rows = np.arange(len(y))
-        if len(y) > _FITTED:  # the best and the last
-            rows = np.union1d(np.argsort(y, kind="stable")[: _FITTED // 2], rows[-_FITTED // 2 :])
+        rows = best_and_last(y, _FITTED) if len(y) > _FITTED else np.arange(len(y))
         steps = self._taken(configs[rows]) * np.sqrt(self._lengths)
         parts = [steps[:, self._owners == j] for j in range(len(self._columns))]
         apart = np.stack([_distances(part, part).ravel() for part in parts])
@@ -169,8 +168,7 @@ class Whole:
         """Add `(k, d)` candidates and their `(k,)` costs; of many, the best and the last are kept."""
         self._configs, self._values = np.concatenate([self._configs, configs]), np.append(self._values, values)
         if len(self._values) > _ROWS:
-            best = np.argsort(self._values, kind="stable")[: _ROWS // 2]
-            kept = np.union1d(best, np.arange(len(self._values))[-_ROWS // 2 :])
+            kept = best_and_last(self._values, _ROWS)
             self._configs, self._values = self._configs[kept], self._values[kept]
 
     @property

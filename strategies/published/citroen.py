@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bbo_suite import Level, Task, option
 
 from ..mbo.whole import expected_improvement, targets
-from ..regressors import one_thread
+from ..regressors import best_and_last, one_thread
 from .planned import Measured, Stepwise, lacking
 
 _ROWS = 500
@@ -47,8 +47,7 @@ class Process:
         self._known = np.concatenate([self._known, new]) if len(self._known) else new
         self._costs = np.append(self._costs, costs)
         if len(self._costs) > _ROWS:
-            best = np.argsort(self._costs, kind="stable")[: _ROWS // 2]
-            kept = np.union1d(best, np.arange(len(self._costs))[-_ROWS // 2 :])
+            kept = best_and_last(self._costs, _ROWS)
             self._known, self._costs = self._known[kept], self._costs[kept]
 
     def fit(self) -> bool:

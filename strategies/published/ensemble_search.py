@@ -57,7 +57,7 @@ class Ensemble:
         self.rows: NDArray = np.empty((0, len(space)), space.dtype)
         self.costs = np.empty(0)
         self.scores: dict[str, float] = {}
-        self._members: list[Predictor] = []
+        self._members: dict[str, Predictor] = {}
         self._fitted = 0
 
     @property
@@ -71,21 +71,13 @@ class Ensemble:
         enough = max((1 + _GROWTH) * self._fitted, 2 * self._options.folds)
         if len(self.costs) >= enough and len(np.unique(self.costs[np.isfinite(self.costs)])) > 1:
             self._fitted = len(self.costs)
-            with regressors.one_thread():
-                self._fit(encoded(self._space, self.rows), standardised(self.costs))
-
-    def _fit(self, x: NDArray[np.float32], y: NDArray[np.float64]) -> None:
-        seed, folds = int(self._rng.integers(2**31)), self._options.folds
-        candidates = regressors.candidates(seed, len(y))
-        self.scores = {name: regressors.score(found, x, y, folds, seed) for name, found in candidates.items()}
-        chosen = regressors.select(self.scores, self._options.threshold)
-        self._members = [regressors.light(regressors.fit(candidates[name], x, y)) for name in chosen]
+            x, y = encoded(self._space, self.rows), standardised(self.costs)
+            seed, options = int(self._rng.integers(2**31)), self._options
+            self.scores, self._members = regressors.ensemble(x, y, options.threshold, options.folds, seed)
 
     def predict(self, configs: NDArray) -> NDArray[np.float64]:
         """Return the `(n,)` acquisition values of candidates: the members' mean and a share of their disagreement."""
-        features = encoded(self._space, configs)
-        with regressors.one_thread(), regressors.quiet():
-            values = np.stack([member.predict(features) for member in self._members])
+        values = regressors.predictions(self._members.values(), encoded(self._space, configs))
         return values.mean(axis=0) + self._options.exploration * values.std(axis=0)
 
 
