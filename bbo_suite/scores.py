@@ -170,7 +170,7 @@ class Scores(Values):
 
     def speedup(self, run: RunResult) -> float:
         """Return the speedup by which a run is compared."""
-        return _compared_speedup(run, self.cutoffs[run.problem], run.problem in self.remeasured)
+        return compared_speedup(run, self.cutoffs[run.problem], run.problem in self.remeasured)
 
     def started(self, problem: str) -> dict[str, list[RunResult]]:
         """Return all runs of a problem with an evaluation, by strategy."""
@@ -204,10 +204,11 @@ def _value(run: RunResult, cutoff: int, again: bool) -> dict[str, Any]:
     """Return the row of a run in `Values.frame`."""
     facts = {name: run.head[name] for name in ("seed", "budget", "default", LEVEL)}
     named = {"problem": run.problem, "strategy": run.strategy, "evaluation": cutoff}
-    return {**named, **facts, "speedup": _compared_speedup(run, cutoff, again)}
+    return {**named, **facts, "speedup": compared_speedup(run, cutoff, again)}
 
 
-def _compared_speedup(run: RunResult, cutoff: int, again: bool) -> float:
+def compared_speedup(run: RunResult, cutoff: int, again: bool) -> float:
+    """Return the speedup of a run after so many evaluations, as measured again if it was and `again` is true."""
     remeasured = run.remeasured(cutoff) if again else None
     return run.speedup(cutoff) if remeasured is None else remeasured
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.level import Level
-from ..core.quantities import cost, effect
+from ..core.quantities import cost, effect, with_noun
 from ..errors import UserError
 from ..store.identity import known_speedups
 from .app import AsLines, Plugins, Quiet, Results, StudyName, app, count_option, json_line
@@ -81,7 +81,7 @@ def _waiting(minimal: bool) -> AbstractContextManager[object]:
 
 def _text(best: Best, everything: bool) -> str:
     if best.run is None or best.row is None:
-        runs = _many(best.runs, "run")
+        runs = with_noun(best.runs, "run")
         return f"{best.problem}: no candidate succeeded in {best.evaluations:,} evaluations ({runs})\n"
     from ..verify.best import COST_ALONE
 
@@ -130,7 +130,7 @@ def _pasted(best: Best, everything: bool) -> list[str]:
     if file:
         Path(file).write_text(f"{text}\n")
         replayed = [f"  replayed: {best.replayed}"] if best.replayed else []
-        return [f"  written: {file}, {_many(len(lines), 'line')}", *replayed, "", f"use: {best.usage}"]
+        return [f"  written: {file}, {with_noun(len(lines), 'line')}", *replayed, "", f"use: {best.usage}"]
     if not everything and len(lines) > _FEW:
         return [f"  as text: {len(lines):,} lines, with --all"]
     return ["", text, *(["", f"use: {best.usage}"] if best.usage else [])]
@@ -172,10 +172,6 @@ def _remeasured(best: Best) -> str:
     if again.value == best.row.value:
         return "the same"
     return f"{cost(again.value, unit)}, NOT what was stored ({best.row.value:.6g})"
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 @app.command()

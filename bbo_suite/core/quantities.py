@@ -100,3 +100,13 @@ def _percent(share: float) -> str:
         return "infinitely"
     value = 100 * share
     return "0 %" if value < 5e-4 else f"{value:.{max(0, 2 - max(-1, math.floor(math.log10(value))))}f} %"
+
+
+def with_noun(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 run`, `1,000 runs`."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return a noun for several: `runs`, `strategies`, `days`."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"

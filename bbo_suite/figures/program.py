@@ -17,6 +17,7 @@ from matplotlib.text import Text
 from scipy.cluster.hierarchy import DisjointSet
 
 from ..core.program import Kernel, Program, Words
+from ..core.quantities import plural, with_noun
 from ..store.frames import printable
 from . import style
 from .interactive import add_tooltip, legal
@@ -259,7 +260,7 @@ class Column:
 def about(kernel: Kernel, write: Writer, member: str) -> str:
     """Return what is shown of a kernel at the pointer: its cost, what is chosen for it, and what it is made of."""
     many = len(kernel.members)
-    head = f"{kernel.name}: {write(kernel.cost)}, {_many(many, member)}"
+    head = f"{kernel.name}: {write(kernel.cost)}, {with_noun(many, member)}"
     settings = [f"{name}: {text}" for name, text in kernel.settings.items()]
     more = [f"… {many - _INSTRUCTIONS} more"] if many > _INSTRUCTIONS else []
     return "\n".join([head, *settings, *kernel.members[:_INSTRUCTIONS], *more])
@@ -370,20 +371,12 @@ def _about_run(run: Sequence[Kernel], number: int | None, write: Writer, word: s
     """Return what is shown at the pointer of neighbouring kernels: how many there are, and which cost most."""
     longest = sorted(run, key=lambda kernel: -kernel.cost)[:_TOLD]
     what = "not drawn below" if number is None else f"region {number + 1}"
-    head = f"{_many(len(run), word)} ({what}): {write(sum(kernel.cost for kernel in run))}"
+    head = f"{with_noun(len(run), word)} ({what}): {write(sum(kernel.cost for kernel in run))}"
     return "\n".join([head, *(f"{kernel.name}: {write(kernel.cost)}" for kernel in longest)])
 
 
-def _many(count: int, word: str) -> str:
-    return f"{count:,} {word if count == 1 else _plural(word)}"
-
-
-def _plural(word: str) -> str:
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-
-
 def _how_to_read(drawn: Sequence[Group], groups: Sequence[Group], whole: float, words: Words) -> str:
-    kernel, kernels, members = words.kernel, _plural(words.kernel), _plural(words.member)
+    kernel, kernels, members = words.kernel, plural(words.kernel), plural(words.member)
     if not groups:
         return f"No {kernel} differs from those of the default."
     rest = [region for group in groups[len(drawn) :] for region in group]

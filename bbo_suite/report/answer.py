@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..core.level import Level
 from ..core.problem import family_of
-from ..core.quantities import effect, is_time
+from ..core.quantities import effect, is_time, with_noun
 from ..store.results import RunResult
 from . import formatting
 from .judgement import BLACK_BOX, STRUCTURED, Group, Judgement, Leaderboard, geometric
@@ -28,12 +28,12 @@ def summary(runs: Sequence[RunResult]) -> str:
     families = Counter(map(family_of, problems))
     shown = problems if len(problems) < 4 else [f"{number} of {family}" for family, number in families.items()]
     level_of = {run.strategy: Level.of(run.head) for run in runs}
-    size = formatting.counted(len(level_of), "strategy")
-    tasks = f"{formatting.counted(len(problems), 'problem')} ({formatting.listed(shown)})"
+    size = with_noun(len(level_of), "strategy")
+    tasks = f"{with_noun(len(problems), 'problem')} ({formatting.listed(shown)})"
     budgets = formatting.span([int(run.head["budget"]) for run in runs])
     levels = {level: sorted(name for name, own in level_of.items() if own is level) for level in _KINDS}
     named = " ".join(f"{_KINDS[level]}: {formatting.listed(names)}." for level, names in levels.items() if names)
-    return f"{size} on {tasks}, {formatting.counted(len(runs), 'run')} of {budgets} evaluations. {named}"
+    return f"{size} on {tasks}, {with_noun(len(runs), 'run')} of {budgets} evaluations. {named}"
 
 
 def sentences(judgement: Judgement) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _alone(judgement: Judgement) -> str:
         return ""
     mean = formatting.speedup(geometric(list(scores.speedups.values())))
     found = [f"{each.strategy} on {each.problem} ({formatting.speedup(each.mean)})" for each in scores.means]
-    over = formatting.counted(len(found), "problem")
+    over = with_noun(len(found), "problem")
     return (
         f"One strategy ran on each problem, so none are compared: geometric mean {scores.ratio} {mean} over {over}, by "
         f"{formatting.listed(found, 5)}."

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ..core.quantities import with_noun
 from ..errors import UserError
-from ..scores import ALPHA, corrected_p, scores
+from ..scores import ALPHA, compared_speedup, corrected_p, scores
 from ..stats import (
     difference_interval,
     holm,
@@ -158,8 +159,7 @@ def _contents(runs: Sequence[RunResult]) -> dict[str, set[str]]:
 def _speedups(runs: Sequence[RunResult], cutoff: int, again: bool) -> dict[str, NDArray[np.float64]]:
     found: dict[str, list[float]] = defaultdict(list)
     for run in runs:
-        remeasured = run.remeasured(cutoff) if again else None
-        found[run.strategy].append(run.speedup(cutoff) if remeasured is None else remeasured)
+        found[run.strategy].append(compared_speedup(run, cutoff, again))
     return {name: np.array(speedups) for name, speedups in found.items()}
 
 
@@ -282,7 +282,7 @@ def _sentences(
 
 
 def _row_by_row(rows: Sequence[Row], p: NDArray[np.float64]) -> str:
-    both = f"Both studies contain {formatting.counted(len(rows), 'combination')} of problem and strategy: "
+    both = f"Both studies contain {with_noun(len(rows), 'combination')} of problem and strategy: "
     apart = [f"{row.strategy} on {row.problem}" for row, value in zip(rows, p, strict=True) if value <= ALPHA]
     counts = [(len(row.ours), len(row.theirs)) for row in rows]
     smallest = [smallest_rank_sum_p(*pair) for pair in counts if min(pair) > 1]

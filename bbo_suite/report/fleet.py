@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..core.quantities import with_noun
 from ..errors import UserError
 from ..files.writing import write_text
 from ..fleet.study import DAYS, END, ORACLE, regret
@@ -93,7 +94,7 @@ def _verdict(saved: pd.DataFrame) -> str:
     whole = saved.dropna()
     needed = next(n for n in range(2, 99) if len(others) * smallest_signed_rank_p(n) <= ALPHA)
     if len(whole) < 2 or len(others) * smallest_signed_rank_p(len(whole)) > ALPHA:
-        fleets = formatting.counted(len(whole), "fleet")
+        fleets = with_noun(len(whole), "fleet")
         few = "is too little" if len(whole) == 1 else "are too few"
         return f"{fleets} {few} for a test of which of {len(saved.columns)} policies is best: --repeats {needed}."
     p = holm([signed_rank_p(whole[best], whole[other]) for other in others])

@@ -75,12 +75,6 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 run`, `1,000 runs`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
-
-
 def span(numbers: Sequence[int]) -> str:
     """Return one number, or the smallest and the largest of several."""
     low, high = min(numbers), max(numbers)

@@ -10,10 +10,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ..core.level import Level
+from ..core.quantities import with_noun
 from ..scores import ALPHA, Pair, Scores, pairs_on_problem, pairs_over_problems, scores
 from ..stats import smallest_rank_sum_p, smallest_signed_rank_p
 from ..store.results import RunResult
-from . import formatting
 
 SAMPLES = 1000
 """Bootstrap samples of an interval over problems."""
@@ -135,7 +135,7 @@ def over_problems(scores: Scores, rng: Generator) -> Leaderboard:
     found = pairs_over_problems(scores)
     tested = [pair.problems for pair in found if not np.isnan(pair.p)]
     smallest = len(tested) * smallest_signed_rank_p(max(tested)) if tested else np.nan
-    return Leaderboard(_sorted(means), found, f"over {formatting.counted(len(scores.complete), 'problem')}", smallest)
+    return Leaderboard(_sorted(means), found, f"over {with_noun(len(scores.complete), 'problem')}", smallest)
 
 
 def _bootstrap(runs: Sequence[NDArray[np.float64]], rng: Generator) -> tuple[float, float]:

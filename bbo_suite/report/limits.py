@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.quantities import with_noun
 from ..scores import ALPHA, Scores
 from ..stats import SMALLEST_GAIN, SMALLEST_GAIN_TEXT, smallest_rank_sum_p, smallest_signed_rank_p
 from ..store.identity import NOISY
@@ -37,7 +38,7 @@ def not_started(waiting: Sequence[RunName], planned: int) -> Iterator[Limit]:
     """Yield the planned runs that have not started."""
     if waiting:
         names = tuple(together(waiting))
-        of_all = f"{len(waiting):,} of {formatting.counted(planned, 'planned run')}"
+        of_all = f"{len(waiting):,} of {with_noun(planned, 'planned run')}"
         yield Limit("not started", names, f"Not started: {of_all}. {formatting.listed(names)}.")
 
 
@@ -67,7 +68,7 @@ def unfinished(runs: Sequence[RunResult]) -> Iterator[Limit]:
             states[_state(run)].append(_name(run))
     if states:
         names = tuple(f"{name} ({state})" for state, some in states.items() for name in together(some))
-        of_all = f"{sum(map(len, states.values())):,} of {formatting.counted(len(runs), 'run')}"
+        of_all = f"{sum(map(len, states.values())):,} of {with_noun(len(runs), 'run')}"
         text = f"Not finished: {of_all}. {formatting.listed(names)}. The same command resumes."
         yield Limit("unfinished", names, text)
 
@@ -77,7 +78,7 @@ def _name(run: RunResult) -> RunName:
 
 
 def _state(run: RunResult) -> str:
-    done = formatting.counted(run.evaluations, "evaluation") if run.evaluations else "nothing evaluated yet"
+    done = with_noun(run.evaluations, "evaluation") if run.evaluations else "nothing evaluated yet"
     return f"{done}, stopped by {run.error}" if run.error else done
 
 
@@ -236,7 +237,7 @@ def tests(judgement: Judgement) -> Iterator[Limit]:
 
 
 def _floor(tested: int, smallest: float) -> str:
-    return f"corrected for {formatting.counted(tested, 'pair')}, p is at least {min(1, smallest):.2g}"
+    return f"corrected for {with_noun(tested, 'pair')}, p is at least {min(1, smallest):.2g}"
 
 
 def enough_repeats(tested: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ..core.level import Level
+from ..core.quantities import with_noun
 from ..scores import Pair, Scores, normalised_gain
 from ..stats import SMALLEST_GAIN_TEXT, Ranking, bootstrap_interval, interquartile_mean, ranking
 from ..store.remeasured import ROUNDS, Finalist
@@ -101,7 +102,7 @@ def overviews(judgement: Judgement, rng: Generator) -> Iterator[Table]:
         return
     names = list(judgement.overall.means)
     with_parts = [name for name in names if scores.levels[name] is Level.PARTS]
-    title = f"Over {formatting.counted(len(scores.complete), 'problem')}"
+    title = f"Over {with_noun(len(scores.complete), 'problem')}"
     for place, own in (("overall", [name for name in names if name not in with_parts]), ("overall-parts", with_parts)):
         if own:
             yield _overview(

@@ -13,6 +13,7 @@ import numpy as np
 from ..board.reference import KEPT, Standing, reference_list, standings
 from ..core.level import Level
 from ..core.problem import family_of
+from ..core.quantities import with_noun
 from ..report import answer, formatting, judge, table
 from ..report.drawings import Drawing, drawing
 from ..report.judgement import Judgement, over_problems
@@ -228,7 +229,7 @@ def _leaderboard(family: str, budget: int, judgement: Judgement, known: dict[str
     levels = judgement.scores.levels  # strategies that see costs of parts are ranked apart
     apart = sorted(judgement.overall.means.items(), key=lambda item: levels[item[0]] is Level.PARTS)
     rows = [list(_row(strategy, mean, judgement, known)) for strategy, mean in apart]
-    title = f"{family} after {formatting.counted(budget, 'evaluation')}"
+    title = f"{family} after {with_noun(budget, 'evaluation')}"
     return Table(f"{family}-{budget}", title, "", ["strategy", kind, "points", "problems", "runs"], rows)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bbo_suite.core.quantities import with_noun
 from bbo_suite.figures.heat import heat_data
 from bbo_suite.report import formatting, provenance, rankings, read_study, targets
 from bbo_suite.report.compare import rows_of
@@ -219,7 +220,7 @@ def test_lists_and_counts():
     lists = [formatting.listed(names) for names in ([], ["a"], ["a", "b"], "abc")]
     assert lists == ["none", "a", "a and b", "a, b and c"]
     assert formatting.listed(map(str, range(9)), 3) == "0, 1 and 7 more"
-    assert [formatting.counted(n, "strategy") for n in (1, 1000)] == ["1 strategy", "1,000 strategies"]
+    assert [with_noun(n, "strategy") for n in (1, 1000)] == ["1 strategy", "1,000 strategies"]
 
 
 def test_p_values_and_speedups():
