@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import resource
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from bbo_suite import registry
 from bbo_suite.__main__ import main
 
 typer.main.get_command = functools.cache(typer.main.get_command)  # a process of a user needs it once
@@ -61,6 +63,23 @@ def toy():
     """Return the arguments that add the toy problem and the toy strategy."""
     folder = Path(__file__).with_name("plugins")
     return ("--plugin", folder / "toy.py", "--plugin", folder / "pick.py")
+
+
+@dataclass(frozen=True)
+class Point:
+    """An entry point as `importlib.metadata` gives it."""
+
+    name: str
+    load: Callable
+
+
+@pytest.fixture
+def points(monkeypatch):
+    """Return a function that adds an entry point to the strategies and to the problems."""
+    added = []
+    real = registry.entry_points
+    monkeypatch.setattr("bbo_suite.registry.entry_points", lambda group: [*real(group=group), *added])
+    return lambda name, load: added.append(Point(name, load))
 
 
 @pytest.fixture

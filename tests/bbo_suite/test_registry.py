@@ -1,4 +1,3 @@
-import sys
 from pathlib import Path
 
 import pytest
@@ -7,22 +6,6 @@ from bbo_suite import Problem, Strategy, UserError
 from bbo_suite.registry import Registry
 
 PLUGINS = Path(__file__).with_name("plugins")
-
-
-class Point:
-    """An entry point as `importlib.metadata` gives it."""
-
-    def __init__(self, name, load):
-        self.name, self.load = name, load
-
-
-@pytest.fixture
-def points(monkeypatch):
-    """Return a function that adds an entry point to the strategies."""
-    added = []
-    real = sys.modules["bbo_suite.registry"].entry_points
-    monkeypatch.setattr("bbo_suite.registry.entry_points", lambda group: [*real(group=group), *added])
-    return lambda name, load: added.append(Point(name, load))
 
 
 def test_built_ins_are_there_and_load():

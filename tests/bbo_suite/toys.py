@@ -110,6 +110,18 @@ def environment():
     return {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
+def start_suite(folder, *arguments, own_session=False, **variables):
+    """Start a command of the suite as a process in a folder; what it prints can be read.
+
+    Args:
+      own_session: whether signals to its group reach only it and its children.
+      variables: of its environment.
+    """
+    command = [sys.executable, "-m", "bbo_suite", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=folder, env=environment() | variables, start_new_session=own_session, **pipes)
+
+
 RULES = {
     "ordered": lambda rows: (np.diff(rows, axis=1) >= 0).all(axis=1),
     "odd": lambda rows: rows.sum(axis=1) % 2 == 1,

@@ -12,6 +12,8 @@ from bbo_strategies.opening import Opening
 from bbo_suite import Space, Task, choice, product, sequence
 from bbo_suite.testing import play, start
 
+from .peers import joined
+
 annealing = partial(start, Annealing)
 
 
@@ -132,7 +134,7 @@ def test_a_search_goes_on_from_the_best_of_them(searched):
     wanted = np.arange(10) % 6
     cost = lambda rows: 1.0 + (rows[:, :10] != wanted).sum(axis=1)  # noqa: E731
     batches = list(play(start(searched, PASSES, 100), cost, 10))
-    rows, costs = (np.concatenate(each) for each in zip(*batches, strict=True))
+    rows, costs = joined(batches)
     assert (rows[0] == 0).all() and (rows[1:21, :10] > 0).sum(axis=1).mean() > 6
     best = rows[:21][np.argmin(costs[:21])]
     assert (rows[21:26] != best).sum(axis=1).min() <= 3

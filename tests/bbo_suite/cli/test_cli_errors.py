@@ -176,15 +176,11 @@ def test_plugin_that_is_none(suite, tmp_path, name, text, words):
     refused(suite("run", "--plugin", name, "--strategy", Path(name).stem, "--budget", 10), *words)
 
 
-def test_broken_entry_point_does_not_hide_the_others(suite, monkeypatch):
-    class Point:
-        name = "broken"
+def test_broken_entry_point_does_not_hide_the_others(suite, points):
+    def load():
+        raise ImportError("No module named 'absent'")
 
-        def load(self):
-            raise ImportError("No module named 'absent'")
-
-    real = bbo_suite.registry.entry_points
-    monkeypatch.setattr("bbo_suite.registry.entry_points", lambda group: [*real(group=group), Point()])
+    points("broken", load)
     done = suite("list", "strategies", "--json")
     assert done.code == 0
     assert "random" in {item["id"] for item in json.loads(done.out)}

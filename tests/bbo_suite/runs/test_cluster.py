@@ -6,13 +6,11 @@ import logging
 import os
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from bbo_toys import environment, rows_of, wait_for
+from bbo_toys import rows_of, start_suite, wait_for
 
 import bbo_suite
 from bbo_suite import UserError
@@ -43,10 +41,8 @@ def test_a_wrong_address_is_one_sentence_before_any_problem_is_loaded(suite, toy
 
 
 def start(folder, toy, *arguments, repeats=4):
-    given = [*map(str, toy), "--strategy", "pick", "--strategy", "random", "--budget", "400", "--repeats", str(repeats)]
-    command = [sys.executable, "-m", "bbo_suite", "run", *given, "--study", "s", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=folder, env=environment(), **pipes)
+    given = [*toy, "--strategy", "pick", "--strategy", "random", "--budget", 400, "--repeats", repeats]
+    return start_suite(folder, "run", *given, "--study", "s", *arguments)
 
 
 def finish(process):
@@ -148,10 +144,8 @@ def test_workers_that_have_threads(tmp_path, toy, dask):
 
 
 def start_share(folder, toy, *arguments, seconds="0"):
-    command = [sys.executable, "-m", "bbo_suite", "run", *map(str, toy), "--strategy", "pick", "--strategy", "random"]
-    settings = ["--budget", "300", "--repeats", "3", "--study", "s", "--jobs", "1", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([*command, *settings], cwd=folder, env=environment() | {"TOY_SECONDS": seconds}, **pipes)
+    given = [*toy, "--strategy", "pick", "--strategy", "random", "--budget", 300, "--repeats", 3, "--jobs", 1]
+    return start_suite(folder, "run", *given, "--study", "s", *arguments, TOY_SECONDS=seconds)
 
 
 def run_here(folder, toy):

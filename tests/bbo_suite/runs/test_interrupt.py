@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from bbo_toys import start_suite
 
 import bbo_suite
 from bbo_suite import __main__ as main
@@ -19,10 +20,8 @@ PLUGINS = [Path(__file__).parents[1] / "plugins" / name for name in ("toy.py", "
 
 
 def start(folder, toy, *arguments, seconds="0.1", **variables):
-    command = [sys.executable, "-m", "bbo_suite", "run", *map(str, toy), "--budget", "2000", "--study", "s", *arguments]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    environment = os.environ | {"TOY_SECONDS": seconds} | variables
-    return subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes)
+    given = [*toy, "--budget", 2000, "--study", "s", *arguments]
+    return start_suite(folder, "run", *given, own_session=True, TOY_SECONDS=seconds, **variables)
 
 
 def rows(folder):

@@ -19,6 +19,7 @@ from bbo_suite.store.identity import Run
 from bbo_suite.store.run_folder import RunFolder
 from bbo_suite.testing import play
 
+from ..peers import joined
 from .toy_compiler import TILES, Passes, ToyCompiler, kernel_cost
 
 JOINTLY = "layout+fusion: exhaustive; tile: exhaustive"
@@ -31,8 +32,7 @@ LONG = "abcabcabca"
 def search(problem, schedule="", budget=400, batch=16, seed=0, **options):
     """Return all candidates and their costs."""
     strategy = Joint(problem.task(), budget, np.random.default_rng(seed), JointOptions(schedule, **options))
-    rows, values = zip(*play(strategy, lambda rows: problem.evaluate(rows).values, batch), strict=True)
-    return np.concatenate(rows), np.concatenate(values)
+    return joined(play(strategy, lambda rows: problem.evaluate(rows).values, batch))
 
 
 def optimum(problem):

@@ -7,6 +7,8 @@ from bbo_strategies.local.moves import MoveList, Neighbourhood, Pairs, Ties
 from bbo_suite import Graph, Moves, Space, Structure, Task, permutation, product
 from bbo_suite.testing import play
 
+from ..peers import joined
+
 
 def rng(seed=0):
     return np.random.default_rng(seed)
@@ -32,9 +34,7 @@ def start(space, structure, default=None):
 
 def search(task, cost, budget, strategy=LocalSearch, batch=50, seed=0, **options):
     """Return all candidates and costs of a run."""
-    batches = play(strategy(task, budget, rng(seed), strategy.Options(**options)), cost, batch)
-    rows, values = zip(*batches, strict=True)
-    return np.concatenate(rows), np.concatenate(values)
+    return joined(play(strategy(task, budget, rng(seed), strategy.Options(**options)), cost, batch))
 
 
 def evaluations_to(values, target):

@@ -26,6 +26,8 @@ from bbo_strategies.random_search import RandomSearch
 from bbo_suite import Constraint, Moves, Space, Task, choice, permutation, product, scale, sequence
 from bbo_suite.testing import play, start
 
+from ..peers import joined
+
 
 def rng(seed=0):
     return np.random.default_rng(seed)
@@ -34,10 +36,9 @@ def rng(seed=0):
 def search(space, cost, budget, batch=50, seed=0, strategy=ModelBasedOptimization, **options):
     """Return all proposed rows and their values."""
     searcher = start(strategy, space, budget, seed, default=space.sample(1, rng(9))[0], **options)
-    rows, values = zip(*play(searcher, cost, batch), strict=True)
-    rows = np.concatenate(rows)
+    rows, values = joined(play(searcher, cost, batch))
     assert space.allowed(rows).all()
-    return rows, np.concatenate(values)
+    return rows, values
 
 
 def unique(rows):

@@ -24,6 +24,8 @@ from bbo_suite.conformance.strategy_rules import chain, counted, described, spac
 from bbo_suite.registry import Registry
 from bbo_suite.testing import play, start
 
+from ..peers import joined
+
 
 def strategy(name):
     return Registry().strategy(f"published:{name}")
@@ -225,7 +227,7 @@ def test_the_inlining_tuner_flips_each_call_alone_and_then_all_that_help_togethe
         return 20.0 + np.where(rows == 0, inlined, rows == 2) @ weights
 
     searches = start(strategy("inlining-tuner"), Space(np.full(5, 3)), 100, structure=calls(inlined), clean=False)
-    rows, values = (np.concatenate(each) for each in zip(*play(searches, cost, 100), strict=True))
+    rows, values = joined(play(searches, cost, 100))
     assert rows[1:6].tolist() == [[2, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 2]]
     assert rows[6].tolist() == [2, 1, 0, 1, 2] and values[6] == values.min() == 16
     assert len(rows) == 1 + 5 + 1 + 5  # the second round helps nothing

@@ -32,6 +32,8 @@ from bbo_suite.core.versions import PinnedFile
 from bbo_suite.pretraining import Lesson
 from bbo_suite.testing import play, start
 
+from ..peers import joined
+
 pytestmark = pytest.mark.slow  # compiles networks
 
 TOYS = Path(__file__).parents[2] / "bbo_suite" / "plugins"
@@ -50,8 +52,7 @@ def search(budget, batch=32, seed=0, **options):
     """Return all candidates and costs of a run."""
     made, weights = task()
     strategy = ReinforcementLearning(made, budget, np.random.default_rng(seed), ReinforcementOptions(**options))
-    rows, values = zip(*play(strategy, lambda rows: 1 + rows @ weights, batch), strict=True)
-    return np.concatenate(rows), np.concatenate(values)
+    return joined(play(strategy, lambda rows: 1 + rows @ weights, batch))
 
 
 def test_the_policy_learns_which_changes_pay():
