@@ -17,12 +17,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 _SHELL = re.compile(r"[|&;<>()$`\n*?\[\]#~]|^\s*\w+=")
 """What only a shell understands."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _TAIL = 4000
-"""Bytes at the end of what a command printed in which its last words are looked for."""
+"""Bytes at the end of what a process printed in which an explanation is looked for."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,18 @@ def last_words(output: Path) -> str:
     """Return the line of a command's errors or output that best explains a failure."""
     for file in (output.with_suffix(".err"), output):
         with file.open("rb") as printed:
-            printed.seek(max(0, file.stat().st_size - _TAIL))
-            lines = [line.strip() for line in printed.read().decode(errors="replace").splitlines() if line.strip()]
+            lines = last_lines(printed)
         raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]  # Python ends with it
         telling = [line for line in lines if re.search("error|fatal|not found|cannot", line, re.IGNORECASE)]
         if lines:
             return (raised[-1:] or telling or lines[-1:])[0][:200]
     return ""
+
+
+def last_lines(printed: IO[bytes]) -> list[str]:
+    """Return the lines at the end of what a process printed, without empty ones."""
+    printed.seek(max(0, printed.seek(0, os.SEEK_END) - _TAIL))
+    return [line.strip() for line in printed.read().decode(errors="replace").splitlines() if line.strip()]
 
 
 _SET_CHILD_SUBREAPER = 36

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
+from .commands import last_lines
 from .temporary import TemporaryFolder
 
 _SCRIPT = Path(__file__).with_name("child.py")
@@ -32,8 +33,6 @@ _END_SECONDS = 2.0
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "CPATH", "C_INCLUDE_PATH")
 _COMPILERS = (*_SEARCHED, "SDKROOT", "CONDA_BUILD_SYSROOT", "NIX_CFLAGS_COMPILE", "NIX_LDFLAGS")
 """Variables by which compilers find their parts; a confined child gets no others."""
-_TAIL = 4000
-"""Bytes at the end of the output that are searched for an explanation."""
 _KILLED = 3
 """New children that signals must end during a request until it counts as failed: signals may come from outside."""
 _FAILED_STARTS = 3
@@ -182,9 +181,7 @@ class Child:
 
     def _explanation(self) -> str:
         """Return the most telling line that the child printed during its last request."""
-        size = self._printed.seek(0, os.SEEK_END)
-        self._printed.seek(max(0, size - _TAIL))
-        lines = [line.strip() for line in self._printed.read().decode(errors="replace").splitlines() if line.strip()]
+        lines = last_lines(self._printed)
         telling = [line for line in lines if any(word in line.lower() for word in ("assert", "error", "fatal"))]
         return (telling or lines or [""])[0][-200:]
 
