@@ -12,45 +12,10 @@ import shlex
 from collections.abc import Sequence
 
 NOTHING = "nothing"
-PASSES = (
-    "aggressive_dce",
-    "aggressive_instcombine",
-    "always_inliner",
-    "argument_promotion",
-    "break_critical_edges",
-    "constant_merge",
-    "dead_arg_elimination",
-    "dead_code_elimination",
-    "dead_store_elimination",
-    "global_dead_code_eliminate",
-    "global_opt",
-    "instruction_combine",
-    "ipsccp",
-    "jump_threading",
-    "lcssa",
-    "loop_deletion",
-    "loop_rotate",
-    "loop_simplify",
-    "loop_unroll",
-    "loop_unroll_and_jam",
-    "lower_switch",
-    "mem_copy_opt",
-    "merge_functions",
-    "partial_inliner",
-    "post_order_function_attributes",
-    "reassociate",
-    "rpo_function_attrs",
-    "sccp",
-    "simplify_cfg",
-    "sinking",
-    "sroa",
-    "tail_call_elimination",
-)
 FUNCTIONS = "functions"
 """The pipeline that simplifies each function; it has early-cse, gvn, licm and indvars, which llvmlite lacks."""
 MODULE = "module"
 """The whole default pipeline, inliner included."""
-ACTIONS = (NOTHING, *PASSES, FUNCTIONS, MODULE)
 SLOTS = 16
 
 
@@ -92,6 +57,8 @@ _FUNCTION = {
 }
 NAMES = _MODULE | {action: f"function({name})" for action, name in _FUNCTION.items()}
 """The name of each pass in `opt` of LLVM 22, inside the adaptor for what it works on."""
+PASSES = tuple(sorted(NAMES))
+ACTIONS = (NOTHING, *PASSES, FUNCTIONS, MODULE)
 
 _UNSWITCH = {2: "no-nontrivial", 3: "nontrivial"}
 _CFG = "no-hoist-loads-stores-with-cond-faulting;{};speculate-blocks;simplify-cond-branch;no-speculate-unpredictables"
