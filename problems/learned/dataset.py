@@ -116,10 +116,6 @@ class Kernels:
         known = {row.tobytes() for row in other.rows}
         return self.take(np.array([i for i, row in enumerate(self.rows) if row.tobytes() not in known], np.int64))
 
-    def of(self, programs: set[str]) -> Self:
-        """Return the kernels of some programs."""
-        return self.take(np.flatnonzero(np.isin(np.array(self.programs)[self.program], list(programs))))
-
 
 def save(kernels: Kernels, path: Path) -> None:
     """Write a data set.
@@ -273,7 +269,6 @@ def generate(
     samples: int,
     rng: Generator,
     shown: Callable[[str, int], None],
-    only_default: bool = False,
 ) -> Kernels:
     """Return different kernels of programs; a kernel that several programs have belongs to the first.
 
@@ -283,12 +278,11 @@ def generate(
       most: kernels of one program.
       samples: tiles, and flags, of each kernel.
       shown: called with each program and the kernels that it gave.
-      only_default: take the kernels of the compiler's own layouts and fusions only.
     """
     seen: set[int] = set()
     graphs, chosen, owners = [], [], []
     for number, name in enumerate(programs):
-        graph, own = _of_program(read_graph(program_file(name)), MACHINES[machine], most, rng, seen, only_default)
+        graph, own = _of_program(read_graph(program_file(name)), MACHINES[machine], most, rng, seen)
         graphs.append(graph)
         chosen.append(own)
         owners.append(np.full(len(graph), number))
@@ -310,11 +304,11 @@ def generate(
 
 
 def _of_program(
-    graph: ProgramGraph, machine: Machine, most: int, rng: Generator, seen: set[int], only_default: bool
+    graph: ProgramGraph, machine: Machine, most: int, rng: Generator, seen: set[int]
 ) -> tuple[KernelGraphs, Chosen]:
     """Return kernels that are not yet seen."""
     reader, graphs, chosen, left = KernelReader(graph), [], [], most
-    for laid, fusion, config in plans(graph, machine, rng, only_default):
+    for laid, fusion, config in plans(graph, machine, rng):
         kernels = fusion.kernels(config)
         first = dict(zip(row_keys(kernels.rows).tolist(), range(len(kernels.rows)), strict=True))
         new = np.array([place for key, place in first.items() if key not in seen], np.int64)
@@ -331,13 +325,11 @@ def _of_program(
     return KernelGraphs.joined(graphs), Chosen.joined(chosen)
 
 
-def plans(
-    graph: ProgramGraph, machine: Machine, rng: Generator, only_default: bool
-) -> Iterator[tuple[LaidOutProgram, Fusion, NDArray]]:
+def plans(graph: ProgramGraph, machine: Machine, rng: Generator) -> Iterator[tuple[LaidOutProgram, Fusion, NDArray]]:
     """Yield the program in various layouts, its fusion pass, and a configuration of that: first the compiler's own."""
     layout, buffer = LayoutPass(graph, machine), StateBuffer()
     usual = layout.default()
-    for number in range(1 if only_default else 4 * len(_FLIPPED)):
+    for number in range(4 * len(_FLIPPED)):
         config, share = usual.copy(), rng.choice(_RELAID) if number else 0.0
         anew = rng.random(len(config)) < share
         config[anew] = rng.integers(layout.options[anew])

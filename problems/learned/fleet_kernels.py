@@ -101,7 +101,7 @@ def _of_program(
     """Return the kernels and runs of a program, and its variants."""
     graph = read_graph(program_file(name))
     reader, variants, left = KernelReader(graph), [], most
-    for number, (laid, fusion, config) in enumerate(plans(graph, machine, rng, most == 0)):
+    for number, (laid, fusion, config) in enumerate(plans(graph, machine, rng)):
         kernels = fusion.kernels(config)
         timed = np.flatnonzero((kernels.cycles > 0) & np.isfinite(kernels.cycles))
         keys = row_keys(kernels.rows[timed])

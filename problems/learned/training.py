@@ -28,8 +28,6 @@ from .model import GRAPH_KINDS, RANKED, SETTING_KINDS, CostModel, Network, Stand
 _RATE = 2e-3
 _HIDDEN_OPCODES = 0.02
 """Share of the operations that are shown as unknown, so that the network knows what to do with those it never saw."""
-_HIDE = 1e30
-"""The deviation of a feature that is to be the same for all kernels."""
 _MOST = 4000
 """Kernels from which the meaning of a score is found."""
 _NEAR = 1.5
@@ -43,17 +41,14 @@ class Recipe:
     Attributes:
       kinds: what it predicts: `GRAPH_KINDS` or `SETTING_KINDS`.
       loss: of `LOSSES`.
-      reduction: of `network.REDUCTIONS`.
+      reduction: of `model.REDUCTIONS`.
       epochs: times that each kernel is seen.
-      see_graph, see_features: False hides the operations, or the features of whole kernels, for ablations.
     """
 
     kinds: tuple[str, ...]
     loss: str
     reduction: str = "mean"
     epochs: int = 30
-    see_graph: bool = True
-    see_features: bool = True
 
 
 GRAPH = Recipe(GRAPH_KINDS, "log_mse")
@@ -87,7 +82,7 @@ def train(data: Kernels, recipe: Recipe, rng: Generator, shown: Callable[[int, f
     Raises:
       UserError: there is nothing to learn from, or the loss is no longer a number.
     """
-    lessons = [(kind, lesson) for kind in recipe.kinds for lesson in _lessons(data, kind, recipe, rng)]
+    lessons = [(kind, lesson) for kind in recipe.kinds for lesson in _lessons(data, kind, rng)]
     if not lessons:
         raise UserError("the data has no kernel with two settings that fit; make data with more programs")
     network = _new(data, recipe, jax.random.key(int(rng.integers(2**31))))
@@ -128,9 +123,8 @@ def _step(
 
 def _new(data: Kernels, recipe: Recipe, key: Array) -> Network:
     nodes, kernels = Standard.of(data.graphs.nodes), Standard.of(_features(data, recipe.kinds[0]))
-    shown = kernels if recipe.see_features else Standard(kernels.mean, jnp.full_like(kernels.mean, _HIDE))
     scale = RANKED if recipe.loss == "rank" else 1.0
-    return Network(nodes, shown, recipe.kinds, recipe.reduction, key, scale)
+    return Network(nodes, kernels, recipe.kinds, recipe.reduction, key, scale)
 
 
 def _features(data: Kernels, kind: str) -> NDArray[np.float32]:
@@ -139,14 +133,14 @@ def _features(data: Kernels, kind: str) -> NDArray[np.float32]:
     return features(np.repeat(data.rows, np.diff(own.starts), axis=0), own.values, own.estimates, data.machine)
 
 
-def _lessons(data: Kernels, kind: str, recipe: Recipe, rng: Generator) -> list[Lesson]:
+def _lessons(data: Kernels, kind: str, rng: Generator) -> list[Lesson]:
     own, every = data.settings(kind), _features(data, kind)
     counts = np.diff(own.starts)
     useful = rng.permutation(np.flatnonzero(counts > (kind != "graph")))
     widest = int(counts.max(initial=0))
     lessons = []
     for kernels in batched(data.graphs, useful):
-        batch = hidden(pad(data.graphs, kernels), recipe, rng)
+        batch = _hidden(pad(data.graphs, kernels), rng)
         place = own.starts[kernels][:, None] + np.arange(widest)
         real = np.arange(widest) < counts[kernels][:, None]
         place = np.where(real, place, own.starts[kernels][:, None])
@@ -157,10 +151,8 @@ def _lessons(data: Kernels, kind: str, recipe: Recipe, rng: Generator) -> list[L
     return lessons
 
 
-def hidden(batch: Batch, recipe: Recipe, rng: Generator) -> Batch:
+def _hidden(batch: Batch, rng: Generator) -> Batch:
     """Return a batch as the network is shown it while it learns."""
-    if not recipe.see_graph:
-        return batch._replace(opcodes=0 * batch.opcodes, nodes=0 * batch.nodes)
     unknown = rng.random(batch.opcodes.shape) < _HIDDEN_OPCODES
     return batch._replace(opcodes=np.where(unknown, 0, batch.opcodes).astype(np.int16))
 
@@ -168,11 +160,6 @@ def hidden(batch: Batch, recipe: Recipe, rng: Generator) -> Batch:
 def log_mse(scores: Array, logs: Array, real: Array) -> Array:
     """Return the mean squared error of `(b, c)` scores as logs of seconds."""
     return jnp.where(real, (scores - logs) ** 2, 0.0).sum() / jnp.maximum(real.sum(), 1)
-
-
-def log_mae(scores: Array, logs: Array, real: Array) -> Array:
-    """Return the mean absolute error of `(b, c)` scores as logs of seconds: estimates that are exact may stay so."""
-    return jnp.where(real, jnp.abs(scores - logs), 0.0).sum() / jnp.maximum(real.sum(), 1)
 
 
 def rank(scores: Array, logs: Array, real: Array) -> Array:
@@ -185,8 +172,8 @@ def rank(scores: Array, logs: Array, real: Array) -> Array:
     return jnp.where(slower, jax.nn.softplus(-margins), 0.0).sum() / jnp.maximum(slower.sum(), 1)
 
 
-LOSSES: dict[str, Callable[..., Array]] = {"log_mse": log_mse, "log_mae": log_mae, "rank": rank}
-"""Squared and absolute errors of logs, for absolute times; pairs within a kernel, for relative ones."""
+LOSSES: dict[str, Callable[..., Array]] = {"log_mse": log_mse, "rank": rank}
+"""Squared errors of logs, for absolute times; pairs within a kernel, for relative ones."""
 
 
 def fit(

@@ -95,4 +95,4 @@ def test_the_compiler_gives_kernels(tmp_path, monkeypatch):
     data, report = generate(["normalise~0"], 2, "v5e", real.text, lambda name, count: None)
     real.close()
     assert report.compiled == 2 and len(data) > 2 and (data.seconds > 0).all()
-    assert train(data, Recipe(("graph",), "log_mae", epochs=1), np.random.default_rng(0), lambda *_: None)
+    assert train(data, Recipe(("graph",), "log_mse", epochs=1), np.random.default_rng(0), lambda *_: None)
