@@ -45,7 +45,9 @@ _NO_OPTIMISATION = re.compile(
     r"|.*interference-size|.*verification.*|store-merging-allow-unaligned|comdat-.*|integer-share-limit|max-isl-.*"
 )
 """Parameters that a wide search leaves alone, too: of analyses, sanitizers, other languages, GCC's own memory."""
-_FACTORS = (0, 1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16)
+_NARROW = (1 / 4, 1 / 2, 1, 2, 4), {0, 4, 16, 64}
+_WIDE = (0, 1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 16), {0, 1, 4, 16, 64, 256}
+"""Factors of the default that are tried, and the values if it is zero."""
 _VALUED = {
     "-fira-algorithm": ("CB", "priority"),
     "-fira-region": ("one", "all", "mixed"),
@@ -109,8 +111,8 @@ def read_gcc(path: str, level: str) -> Gcc:
     number, machine = (_ask(path, f"-dump{what}") for what in ("fullversion", "machine"))
     if not (flags := dict(_flags(listed))):
         raise UserError(f"{path} is not GCC (on macOS it is clang); put a GCC first on the path")
-    wide, valued = dict(_wide(parameters)), dict(_valued(listed))
-    numbers = dict(_parameters(parameters))
+    wide, valued = dict(_parameters(parameters, wide=True)), dict(_valued(listed))
+    numbers = dict(_parameters(parameters, wide=False))
     return Gcc(path, f"{number}-{machine}", level, flags, numbers, wide, valued, known == "-Oz")
 
 
@@ -149,26 +151,14 @@ def _flags(text: str) -> Iterator[tuple[str, bool]]:
             yield match[1], match[2] == "enabled"
 
 
-def _parameters(text: str) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
+def _parameters(text: str, wide: bool) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
+    factors, of_zero = _WIDE if wide else _NARROW
     for line in text.splitlines():
         match = _PARAMETER.fullmatch(line)
-        if match and match[1] in _PARAMETERS:
-            default = int(match[4])
-            low, high = int(match[2] or 0), int(match[3] or 1 << 30)
-            tried = {default // 4, default // 2, default, default * 2, default * 4} if default else {0, 4, 16, 64}
-            values = tuple(sorted({min(max(value, low), high) for value in tried}))
-            if len(values) > 1:
-                yield match[1], (values, values.index(default))
-
-
-def _wide(text: str) -> Iterator[tuple[str, tuple[tuple[int, ...], int]]]:
-    for line in text.splitlines():
-        match = _PARAMETER.fullmatch(line)
-        if match and not _NO_OPTIMISATION.fullmatch(match[1]):
-            default = int(match[4])
-            low, high = int(match[2] or 0), int(match[3] or 1 << 30)
-            tried = {int(default * factor) for factor in _FACTORS} if default else {0, 1, 4, 16, 64, 256}
-            ends = {low, high} if match[2] and high - low <= 100 else set()
+        if match and (not _NO_OPTIMISATION.fullmatch(match[1]) if wide else match[1] in _PARAMETERS):
+            low, high, default = int(match[2] or 0), int(match[3] or 1 << 30), int(match[4])
+            tried = {int(default * factor) for factor in factors} if default else of_zero
+            ends = {low, high} if wide and match[2] and high - low <= 100 else set()
             values = tuple(sorted({min(max(value, low), high) for value in tried} | ends))
             if len(values) > 1:
                 yield match[1], (values, values.index(min(max(default, low), high)))
