@@ -467,3 +467,15 @@ def corrected_p(p: NDArray[np.float64]) -> NDArray[np.float64]:
     result, tested = p.copy(), np.isfinite(p)
     result[tested] = holm(p[tested])
     return result
+
+
+def over_programs(speedups: pd.Series, gains: Sequence[int] = (5,)) -> dict[str, float]:
+    """Return the means of one speedup a program, arithmetic and geometric with its 95 % interval, the median and most.
+
+    Args:
+      gains: in %; the share of the programs that gain as much is told, too.
+    """
+    geometric, low, high = np.exp(mean_interval(np.log(speedups.to_numpy())))
+    means = {"programs": len(speedups), "mean": speedups.mean(), "geometric": geometric, "low": low, "high": high}
+    above = {f"above {gain} %": (speedups >= 1 + gain / 100).mean() for gain in gains}
+    return means | {"median": speedups.median(), **above, "most": speedups.max()}

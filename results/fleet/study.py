@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from PIL import Image
 
 from bbo_suite.figures import fleet as figures
+from bbo_suite.figures.style import save_with_few_colours
 from bbo_suite.report import fleet as report
 
 HERE = Path(__file__).parent
@@ -42,6 +42,8 @@ VARIANTS = {
     "2,000 programs": ("programs=2000",),
 }
 """Settings of the fleet, at the middle budget."""
+TABLES = {"budgets": "policies", "knee": "knee"}
+"""The figures of budgets, each with the table that it shows."""
 
 
 def fleet(study: str, policies: tuple[str, ...], budgets: tuple[str, ...], *more: str) -> pd.DataFrame:
@@ -95,17 +97,10 @@ def write(frame: pd.DataFrame, name: str) -> None:
 def draw() -> None:
     """Draw the figures from the tables."""
     days = pd.read_csv(HERE / "days.csv").assign(seed=0)
-    save(figures.days(days), "days.png")
-    save(figures.budgets(pd.read_csv(HERE / "policies.csv")), "budgets.png")
-    save(figures.budgets(pd.read_csv(HERE / "knee.csv")), "knee.png")
-
-
-def save(figure: object, name: str) -> None:
-    """Write a figure with 256 colours."""
-    path = HERE / name
-    figure.savefig(path, dpi=110, bbox_inches="tight")
-    with Image.open(path) as image:
-        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    drawn = {"days": figures.days(days)}
+    drawn |= {name: figures.budgets(pd.read_csv(HERE / f"{table}.csv")) for name, table in TABLES.items()}
+    for name, figure in drawn.items():
+        save_with_few_colours(figure, HERE / f"{name}.png", 256, dpi=110, bbox_inches="tight")
 
 
 PARTS = {"main": main_part, "knee": knee, "sensitivity": sensitivity, "strategies": strategies, "figures": draw}

@@ -12,8 +12,8 @@ from plan import PILOT
 
 from bbo_suite.figures import speedup
 from bbo_suite.figures.style import extend_caption
-from bbo_suite.scores import compare, corrected_p
-from bbo_suite.stats import mean_interval, signed_rank_p, stratified_rank_sum
+from bbo_suite.scores import compare, corrected_p, over_programs
+from bbo_suite.stats import signed_rank_p, stratified_rank_sum
 from bbo_suite.store.run_table import last_rows, read_runs
 
 HERE, BUDGET = Path(__file__).parent, 10_000
@@ -33,23 +33,6 @@ def verdicts(runs: pd.DataFrame) -> Iterator[dict[str, object]]:
         alone = compare(runs, pair)["ahead"]
         row = {"strategy": pair[0], "against": pair[1], "programs": len(shared), "lead": lead, "p": p}
         yield row | {"ahead": (alone > 0).sum(), "behind": (alone < 0).sum()}
-
-
-def over_all(speedups: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean speedups over programs, arithmetic as the sources have it and geometric with its interval."""
-    found = {
-        name: {
-            "programs": len(own),
-            "mean": own.mean(),
-            **dict(zip(("geometric", "low", "high"), np.exp(mean_interval(np.log(own.to_numpy()))), strict=True)),
-            "median": own.median(),
-            "above 1 %": (own >= 1.01).mean(),
-            "above 5 %": (own >= 1.05).mean(),
-            "most": own.max(),
-        }
-        for name, own in speedups.items()
-    }
-    return pd.DataFrame(found).T
 
 
 def draw(runs: pd.DataFrame) -> None:
@@ -78,7 +61,8 @@ if __name__ == "__main__":
     wide = (
         read_runs(HERE / "all-runs.csv.gz").pivot_table(index="problem", columns="strategy", values="speedup").dropna()
     )
-    print(over_all(wide).round(4).to_string())
+    found = {name: over_programs(own, (1, 5)) for name, own in wide.items()}
+    print(pd.DataFrame(found).T.round(4).to_string())
     for first, second in itertools.combinations(wide.columns, 2):
         ahead, behind = ((wide[first] - wide[second]) * sign > 1e-9 for sign in (1, -1))
         print(first, ahead.sum(), second, behind.sum(), "p", signed_rank_p(wide[first], wide[second]))

@@ -10,11 +10,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from PIL import Image
 
 from bbo_suite import Level
-from bbo_suite.figures.style import label, looks, looks_by_knowledge, plain_numbers
+from bbo_suite.figures.style import label, looks, looks_by_knowledge, plain_numbers, save_with_few_colours
 from bbo_suite.scores import corrected_p
 from bbo_suite.stats import signed_rank_p
 from bbo_suite.store.run_table import read_runs
@@ -48,13 +46,6 @@ def tests(ends: pd.DataFrame) -> pd.DataFrame:
     return table.assign(holm=corrected_p(table["p"].to_numpy()))
 
 
-def save(figure: Figure, name: str) -> None:
-    """Write a figure in 64 colours, which look the same and take a third of the bytes."""
-    figure.savefig(HERE / name, dpi=80)
-    with Image.open(HERE / name) as image:
-        image.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(HERE / name, optimize=True)
-
-
 def draw_gain(means: pd.DataFrame, levels: dict[str, Level]) -> None:
     """Draw the gain against compilations, one line a strategy, dashed as what it knows."""
     figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -68,7 +59,7 @@ def draw_gain(means: pd.DataFrame, levels: dict[str, Level]) -> None:
     ax.set_xlabel("compilations")
     ax.set_ylabel("gain over -Oz, % (geometric mean)")
     ax.legend(fontsize=8, frameon=False)
-    save(figure, "gain.png")
+    save_with_few_colours(figure, HERE / "gain.png", 64, dpi=80)
 
 
 def draw_programs(ends: pd.DataFrame) -> None:
@@ -82,7 +73,7 @@ def draw_programs(ends: pd.DataFrame) -> None:
     ax.set_xlabel("gain over -Oz, %")
     ax.legend(fontsize=8, frameon=False, loc="lower right")
     ax.spines[["top", "right"]].set_visible(False)
-    save(figure, "programs.png")
+    save_with_few_colours(figure, HERE / "programs.png", 64, dpi=80)
 
 
 if __name__ == "__main__":

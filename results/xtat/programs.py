@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 
-from bbo_suite.stats import mean_interval, signed_rank_p
+from bbo_suite.scores import over_programs
+from bbo_suite.stats import signed_rank_p
 from bbo_suite.store.run_table import read_runs
 
 HERE = Path(__file__).parent
@@ -24,18 +24,11 @@ SHOWN = (
 )
 
 
-def summary(speedups: pd.Series) -> dict[str, float]:
-    """Return the means over programs, arithmetic as the source has it and geometric with its 95 % interval."""
-    geometric, low, high = np.exp(mean_interval(np.log(speedups.to_numpy())))
-    means = {"programs": len(speedups), "mean": speedups.mean(), "geometric": geometric, "low": low, "high": high}
-    return means | {"median": speedups.median(), "above 5 %": (speedups >= MUCH).mean(), "most": speedups.max()}
-
-
 def summaries(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the summary of each strategy: of all programs, and with and without the models that chose settings."""
+    """Return the means of each strategy: of all programs, and with and without the models that chose settings."""
     chose = table.index.str.contains("|".join(f"/{name}-" for name in CHOSE))
     parts = {"all": table, "chose settings": table[chose], "chose none": table[~chose]}
-    rows = {(n, s): summary(part[s].dropna()) for n, part in parts.items() for s in part}
+    rows = {(n, s): over_programs(part[s].dropna()) for n, part in parts.items() for s in part}
     return pd.DataFrame(rows).T
 
 
