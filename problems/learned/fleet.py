@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,12 @@ from numpy.typing import NDArray
 from bbo_suite import UserError
 from bbo_suite.fleet.library import Groups, KernelLibrary, Progress, cached_arrays
 
+from ..tensor_compiler.hardware.all_settings import fitting_settings, legal, setting_counts, times, unpipelined
+from ..tensor_compiler.hardware.kernel_row import Kernel
+from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS, Settings, compile_kernels
 from ..tensor_compiler.hardware.machine import COST_MODEL, DEFAULT_MACHINE, KERNEL_TIMES, MACHINES, Machine
 from ..tensor_compiler.tasks.kernel_families import OneKernel
+from ..tensor_compiler.tasks.programs import names as program_names
 from .dataset import SHIPPED, TRAINING
 
 _VERSION = 1
@@ -62,7 +65,7 @@ class TpuKernels(KernelLibrary):
         self.programs = Groups(content["starts"], content["kernels"], content["runs"])
         self.variants = Groups(content["variant_starts"], content["variants"])
         self.family, self.features = _families(self._rows), np.log1p(self._rows).astype(np.float32)
-        self.counts = _counts(self._rows)
+        self.counts = setting_counts(self._rows)
         parts = (self.content, self.variants.kernels, self._picks, self.predicted)
         self._digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
         self._settings = cache(self._compile)
@@ -72,9 +75,7 @@ class TpuKernels(KernelLibrary):
         content = f"{_VERSION}|{KERNEL_TIMES}|{released(0)}|{_RELEASE}|{self._digest}"
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def _compile(self, version: int) -> Any:  # noqa: ANN401 - imported where it is used
-        from ..tensor_compiler.hardware.kernel_settings import compile_kernels
-
+    def _compile(self, version: int) -> Settings:
         return compile_kernels(self._rows, np.ones(len(self._rows)), released(version))
 
     def defaults(self, version: int, kernels: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -89,21 +90,16 @@ class TpuKernels(KernelLibrary):
         """Return the `(k,)` seconds of one run of each kernel with the compiler's settings."""
         every = np.arange(len(self._rows))
         seconds = self.seconds(version, every, self.defaults(version, every))
-        return np.where(np.isfinite(seconds), seconds, _unpipelined(self._rows, version))
+        return np.where(np.isfinite(seconds), seconds, unpipelined(self._rows, released(version)))
 
     def seconds(self, version: int, kernels: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the `(n,)` seconds of one run; inf where the windows do not fit into the scratchpad."""
-        from ..tensor_compiler.hardware.all_settings import times
-
         return times(self._rows, kernels, settings, released(version))
 
     def compiled(
         self, version: int, kernels: NDArray[np.int64], given: NDArray[np.float64], stage: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return all tiles (stage 0) or all flags (stage 1) that fit."""
-        from ..tensor_compiler.hardware.all_settings import fitting_settings
-        from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS
-
         slots = FLAG_SLOTS if stage else TILE_SLOTS
         return fitting_settings(self._rows[kernels], given, slots, released(version))
 
@@ -125,37 +121,18 @@ class TpuKernels(KernelLibrary):
 
     def adapted(self, kernels: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return settings whose tiles are cut to legal sizes of the kernels."""
-        from ..tensor_compiler.hardware.all_settings import legal
-
         return legal(self._rows[kernels], settings)
 
 
 def _families(rows: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the kind of each kernel (loop, product, product in groups, convolution) times its size in decades."""
-    from ..tensor_compiler.hardware.kernel_row import Kernel
-
     kind = np.select([rows[:, Kernel.TAPS] > 1, rows[:, Kernel.GROUPS] > 1, rows[:, Kernel.GROUPS] > 0], [3, 2, 1], 0)
     moved = rows[:, Kernel.READ : Kernel.WORK].sum(axis=1) + rows[:, Kernel.WRITTEN]
     return kind * 16 + np.clip(np.log10(np.maximum(moved, 1)), 0, 15).astype(np.int64)
 
 
-def _counts(rows: NDArray[np.float64]) -> NDArray[np.int64]:
-    from ..tensor_compiler.hardware.all_settings import setting_counts
-
-    return setting_counts(rows)
-
-
-def _unpipelined(rows: NDArray[np.float64], version: int) -> NDArray[np.float64]:
-    """Return the seconds of kernels that no tile fits: everything is moved, then everything is computed."""
-    from ..tensor_compiler.hardware.all_settings import unpipelined
-
-    return unpipelined(rows, released(version))
-
-
 def _programs(instance: str) -> tuple[str, ...]:
-    from ..tensor_compiler.tasks.programs import names
-
-    return _SHOWN if instance == "small" else tuple(name for name in names() if name not in TRAINING)
+    return _SHOWN if instance == "small" else tuple(name for name in program_names() if name not in TRAINING)
 
 
 def _stored(instance: str, shown: Progress) -> dict[str, NDArray]:
@@ -168,7 +145,6 @@ def _stored(instance: str, shown: Progress) -> dict[str, NDArray]:
 
 
 def _make(instance: str, shown: Progress) -> dict[str, NDArray]:
-    from ..tensor_compiler.hardware.kernel_settings import compile_kernels
     from .fleet_kernels import Read, rank
     from .screen import read_model
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from bbo_suite.fleet.library import Groups, Progress
 
 from ..tensor_compiler.graph.build import read_graph
-from ..tensor_compiler.hardware.all_settings import fitting_settings, times
+from ..tensor_compiler.hardware.all_settings import fitting_settings
 from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS
 from ..tensor_compiler.hardware.machine import Machine
 from ..tensor_compiler.passes import row_keys
 from ..tensor_compiler.tasks.programs import program as program_file
 from .dataset import MOST_NODES, plans
-from .kernels import SIZES, KernelGraphs, KernelReader, features
-from .model import CostModel, embeddings, scores
+from .kernels import SIZES, KernelGraphs, KernelReader
+from .model import CostModel, embeddings, relative_scores
 
 _RANKED = 2048
 """Kernels whose settings are ranked at a time."""
@@ -154,9 +154,9 @@ def rank(
         shown(f"ranking settings by the learned model: {start:,} of {len(rows):,} kernels")
         part = slice(start, start + _RANKED)
         own = _Ranked(model, rows[part], embedded[part], machine)
-        picks[part, 0], logs = own.best("tiles", TILE_SLOTS, defaults[part], defaults[part], model.slopes[0], count)
+        picks[part, 0], logs = own.best("tiles", TILE_SLOTS, defaults[part], model.slopes[0], count)
         tiled = picks[part, 0, 0].astype(np.float64)
-        picks[part, 1], more = own.best("flags", FLAG_SLOTS, tiled, tiled, model.slopes[1], count)
+        picks[part, 1], more = own.best("flags", FLAG_SLOTS, tiled, model.slopes[1], count)
         saved[part] = 1 - np.exp(logs + more)
     return picks, saved
 
@@ -168,19 +168,17 @@ class _Ranked:
         self._model, self._rows, self._embedded, self._machine = model, rows, embedded, machine
 
     def best(
-        self, kind: str, slots: range, given: NDArray, usual: NDArray, slope: float, count: int
+        self, kind: str, slots: range, given: NDArray, slope: float, count: int
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        """Return the `(n, count, 9)` best settings and the `(n,)` log of the time of the best over the usual one's."""
+        """Return the `(n, count, 9)` best settings and the `(n,)` log of the time of the best over the given one's."""
         starts, settings = fitting_settings(self._rows, given, slots, self._machine)
         owner = np.repeat(np.arange(len(self._rows)), np.diff(starts))
         found = self._scores(kind, owner, settings)
         order = np.lexsort((found, owner))
         places = starts[:-1, None] + np.arange(count)
         chosen = order[np.where(places < starts[1:, None], places, starts[:-1, None])]
-        own = self._scores(kind, np.arange(len(self._rows)), usual)
+        own = self._scores(kind, np.arange(len(self._rows)), given)
         return settings[chosen].astype(np.float32), slope * (found[chosen[:, 0]] - own)
 
     def _scores(self, kind: str, owner: NDArray[np.int64], settings: NDArray[np.float64]) -> NDArray[np.float64]:
-        estimates = times(self._rows, owner, settings, self._machine.analytical_model())
-        given = features(self._rows[owner], settings.astype(np.float32), estimates, self._model.machine)
-        return scores(self._model.relative, kind, self._embedded[owner], given, estimates)
+        return relative_scores(self._model, kind, self._rows[owner], self._embedded[owner], settings, self._machine)

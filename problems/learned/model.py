@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from bbo_suite.files.arrays import ArrayFile
 from bbo_suite.nets import MeanSage, averages, dense, filter_jit, linear_layers, padded, parameters, with_parameters
 
-from ..tensor_compiler.hardware.machine import KERNEL_TIMES
-from .kernels import KERNEL_FEATURES, NODE_FEATURES, OPCODES, Batch, KernelGraphs, batched, pad
+from ..tensor_compiler.hardware.all_settings import times
+from ..tensor_compiler.hardware.machine import KERNEL_TIMES, Machine
+from .kernels import KERNEL_FEATURES, NODE_FEATURES, OPCODES, Batch, KernelGraphs, batched, features, pad
 
 WIDTH = 48
 _OPCODE_WIDTH = 16
@@ -286,6 +287,29 @@ def scores(
         arrays = (padded(array[part], _ROWS) for array in (embedded, rows, logs))
         found[part] = np.asarray(_score(network, kind, *arrays))[: len(found[part])]
     return found
+
+
+def relative_scores(
+    model: CostModel,
+    kind: str,
+    rows: NDArray[np.float64],
+    embedded: NDArray[np.float32],
+    settings: NDArray[np.float64],
+    machine: Machine,
+) -> NDArray[np.float64]:
+    """Return `(s,)` scores of tiles or flags, by which those of a kernel are ranked: the lowest is the fastest.
+
+    Args:
+      kind: of `SETTING_KINDS`.
+      rows: `(s, KERNEL_WIDTH)` the kernel of each setting.
+      embedded: `(s, WIDTH)` of these by the relative network.
+      settings: `(s, 9)` in the order of `SLOTS`.
+      machine: that of the model; its analytical model gives the estimates.
+    """
+    estimates = times(rows, np.arange(len(rows)), settings, machine.analytical_model())
+    estimates = np.where(np.isfinite(estimates), estimates, 1.0)  # it overflows: its score is not used
+    described = features(rows, settings.astype(np.float32), estimates, model.machine)
+    return scores(model.relative, kind, embedded, described, estimates)
 
 
 @filter_jit

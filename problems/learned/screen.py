@@ -11,11 +11,12 @@ from bbo_suite import UserError
 from bbo_suite.core.versions import content
 
 from ..tensor_compiler.fusion.fusion_pass import CandidateKernels
-from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, compile_kernels, seconds_of_kernels
+from ..tensor_compiler.hardware.all_settings import times
+from ..tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, compile_kernels
 from ..tensor_compiler.hardware.machine import Machine
 from .dataset import SHIPPED, choose
 from .kernels import SIZES, KernelGraphs, KernelReader, features
-from .model import CostModel, embeddings, load, scores
+from .model import CostModel, embeddings, load, relative_scores, scores
 
 
 def read_model(name: str, program: str, machine: str) -> CostModel:
@@ -85,7 +86,7 @@ class PredictedTimes:
     """
 
     def __init__(self, model: CostModel, machine: Machine) -> None:
-        self._model, self._machine, self._analytical = model, machine, machine.analytical_model().array()
+        self._model, self._machine = model, machine
         self._number: dict[bytes, int] = {}
         self._new: list[NDArray[np.float64]] = []
         self._rows, self._chosen = np.empty((0, 0)), np.empty((0, 0))
@@ -148,18 +149,9 @@ class PredictedTimes:
         tiled[:, : FLAG_SLOTS.start] = values[:, : FLAG_SLOTS.start]
         logs = slopes[0] * (self._scores("tiles", numbers, tiled) - self._scores("tiles", numbers, own))
         logs += slopes[1] * (self._scores("flags", numbers, values) - self._scores("flags", numbers, tiled))
-        return np.where(np.isfinite(self._estimates(numbers, values)), np.exp(logs), np.inf)
+        fits = np.isfinite(times(self._rows, numbers, values, self._machine.analytical_model()))
+        return np.where(fits, np.exp(logs), np.inf)
 
     def _scores(self, kind: str, numbers: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        estimates = self._estimates(numbers, values)
-        estimates = np.where(np.isfinite(estimates), estimates, 1.0)  # it overflows: its score is not used
-        described = features(self._rows[numbers], values.astype(np.float32), estimates, self._model.machine)
-        return scores(self._model.relative, kind, self._embedded[numbers], described, estimates)
-
-    def _estimates(self, numbers: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        none, seconds = np.zeros(0, np.int64), np.empty((1, len(numbers)))
-        rows, own = np.ascontiguousarray(self._rows[numbers]), np.ascontiguousarray(values)
-        starts = np.zeros(len(numbers) + 1, np.int64)
-        nothing = np.zeros((1, 0), np.int64), none, np.zeros((0, 0))
-        seconds_of_kernels(*nothing, starts, rows, own, self._analytical, seconds)
-        return seconds[0]
+        rows, embedded = self._rows[numbers], self._embedded[numbers]
+        return relative_scores(self._model, kind, rows, embedded, values, self._machine)

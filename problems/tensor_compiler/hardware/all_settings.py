@@ -64,7 +64,7 @@ def legal(rows: NDArray[np.float64], settings: NDArray[np.float64]) -> NDArray[n
 
 
 def unpipelined(rows: NDArray[np.float64], machine: Machine) -> NDArray[np.float64]:
-    """Return the `(k,)` seconds that kernels take which no tile fits."""
+    """Return the `(k,)` seconds of kernels that no tile fits: everything is moved, then everything is computed."""
     seconds = np.empty(len(rows))
     _shrink(np.ascontiguousarray(rows), machine.array(), np.array(DEFAULT_FLAGS), seconds)
     return seconds
