@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,23 +33,6 @@ SETTINGS = {"tile": TILE_SLOTS, "flags": FLAG_SLOTS}
 """The passes that set tiles and flags of kernels, with the slots of each."""
 _CACHED_NODES = 2_000_000
 """Limit on the nodes of all laid-out programs that are cached."""
-T = TypeVar("T")
-
-
-class LruCache(Generic[T]):
-    """Holds the `most` values that were used last."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._values = most, OrderedDict[Hashable, T]()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the value of a key; `make` computes it if it is not cached."""
-        if key not in self._values:
-            self._values[key] = make()
-            if len(self._values) > self._most:
-                self._values.popitem(last=False)
-        self._values.move_to_end(key)
-        return self._values[key]
 
 
 class FlatRow:
@@ -161,8 +142,9 @@ class Passes(MultiPass):
         self.layout = LayoutPass(graph, machine)
         self.flat = FlatRow(self.layout)
         self._buffer = StateBuffer()
-        self._laid: LruCache[LayoutResult] = LruCache(max(2, _CACHED_NODES // len(graph)))
-        self._fused: LruCache[FusionResult] = LruCache(max(2, _CACHED_NODES // len(graph) // 8))
+        most = _CACHED_NODES // len(graph)
+        self._laid_out = lru_cache(max(2, most))(self._lay_out)
+        self._fused = lru_cache(max(2, most // 8))(self._fuse)
         places, p = self.columns("layout"), len(self.layout.nodes)
         share = np.full(p, 1 / max(1, p))
         self._of_layout = Decisions(places, self.layout.options, places.astype(np.uint64), places, share)
@@ -201,10 +183,10 @@ class Passes(MultiPass):
         """
         if name == "layout":
             own = config[self.flat.span["layout"]]
-            return self._laid.get(own.tobytes(), lambda: self._lay_out(own))
+            return self._laid_out(own.tobytes(), own.dtype)
         if name == "fusion":
             own = config[graph.decisions.columns]
-            return self._fused.get((graph, own.tobytes()), lambda: self._fuse(graph, own))
+            return self._fused(graph, own.tobytes(), own.dtype)
         return graph
 
     def seconds(self, graph: LayoutResult, configs: NDArray) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -228,7 +210,8 @@ class Passes(MultiPass):
             found |= dict(zip(decided.columns.tolist(), values.tolist(), strict=True))
         return found
 
-    def _lay_out(self, config: NDArray) -> LayoutResult:
+    def _lay_out(self, row: bytes, dtype: np.dtype) -> LayoutResult:
+        config = np.frombuffer(row, dtype)
         _check(config, self.layout.options)
         laid = self.layout.apply(config)
         fusion = Fusion(laid, self._machine, self._buffer)
@@ -236,7 +219,8 @@ class Passes(MultiPass):
         decided = Decisions(columns, np.full(k, 2), columns.astype(np.uint64), columns, np.full(k, 1 / max(1, k)))
         return LayoutResult(laid, fusion, decided)
 
-    def _fuse(self, graph: LayoutResult, config: NDArray) -> FusionResult:
+    def _fuse(self, graph: LayoutResult, row: bytes, dtype: np.dtype) -> FusionResult:
+        config = np.frombuffer(row, dtype)
         _check(config, graph.decisions.sizes)
         kernels = graph.fusion.kernels(config)
         settings = compile_kernels(kernels.rows, kernels.runs, self._machine)
