@@ -57,9 +57,9 @@ def _aligned(node: Operation, operand: tuple[int, ...]) -> list[tuple[int, int]]
     """Return which dimension of the result is which of an operand."""
     dims = node.shape.dims
     if node.opcode == "broadcast":
-        return [(mine, theirs) for theirs, mine in enumerate(_numbers(node, "dimensions")) if operand]
+        return [(mine, theirs) for theirs, mine in enumerate(shapes.numbers(node, "dimensions")) if operand]
     if node.opcode == "transpose":
-        return list(enumerate(_numbers(node, "dimensions")))
+        return list(enumerate(shapes.numbers(node, "dimensions")))
     if node.opcode == "reshape":
         return _reshaped(dims, operand)
     if node.kind in (Kind.ELEMENTWISE, Kind.MOVE, Kind.REDUCE) and len(operand) == len(dims):
@@ -79,7 +79,7 @@ def _before(dims: tuple[int, ...]) -> list[int]:
 
 
 def _reduce(node: Operation) -> list[Loop]:
-    reduced, count = _numbers(node, "dimensions"), (len(node.inputs) + 1) // 2
+    reduced, count = shapes.numbers(node, "dimensions"), (len(node.inputs) + 1) // 2
     kept = [d for d in range(len(node.inputs[0].dims)) if d not in reduced]
     result = {theirs: mine for mine, theirs in enumerate(kept)}
     dims = enumerate(node.inputs[0].dims)
@@ -89,7 +89,7 @@ def _reduce(node: Operation) -> list[Loop]:
 def _dot(node: Operation) -> list[Loop]:
     left, right = (shape.dims for shape in node.inputs[:2])
     names = ("lhs_batch_dims", "rhs_batch_dims", "lhs_contracting_dims", "rhs_contracting_dims")
-    batch_left, batch_right, depth_left, depth_right = (_numbers(node, name) for name in names)
+    batch_left, batch_right, depth_left, depth_right = (shapes.numbers(node, name) for name in names)
     found = [Loop(left[i], n, {0: i, 1: j}) for n, (i, j) in enumerate(zip(batch_left, batch_right, strict=True))]
     rows = [i for i in range(len(left)) if i not in batch_left + depth_left]
     columns = [j for j in range(len(right)) if j not in batch_right + depth_right]
@@ -100,7 +100,7 @@ def _dot(node: Operation) -> list[Loop]:
 
 def _convolution(node: Operation) -> list[Loop]:
     """Return the loops over images and features; pixels are not split."""
-    left, right, result = re.split("_|->", node.source.attributes["dim_labels"] if node.source else "")
+    left, right, result = re.split("_|->", shapes.attribute(node, "dim_labels"))
     images, features = left.index("b"), right.index("o")
     found = [
         Loop(node.inputs[0].dims[images], result.index("b"), {0: images}),
@@ -109,10 +109,6 @@ def _convolution(node: Operation) -> list[Loop]:
     grouped = node.source and {"feature_group_count", "batch_group_count"} & set(node.source.attributes)
     depth = Loop(node.inputs[0].dims[left.index("f")], -1, {0: left.index("f"), 1: right.index("i")})
     return found[: 0 if grouped else 2] if grouped else [*found, depth]
-
-
-def _numbers(node: Operation, key: str) -> list[int]:
-    return [int(n) for n in re.findall(r"\d+", node.source.attributes.get(key, "") if node.source else "")]
 
 
 MULTIPLY_ADDS, VECTOR_OPERATIONS, MEMORY = 98_500.0, 6_000.0, 819.0

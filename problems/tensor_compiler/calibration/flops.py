@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ..graph.shapes import numbers
 from ..hlo import reader as hlo
 from ..hlo.module import Computation, Instruction, Module
 from .kernels import ScheduledKernel, scheduled_programs
@@ -143,6 +142,6 @@ def _multiply_adds(computation: Computation, convolution: Instruction) -> float:
 def _inside(size: int, taps: int, places: int, window: dict[str, str]) -> int:
     """Return how many pairs of a tap and a place of the result along one dimension meet an element of the input."""
     stride, spread, apart = (int(window.get(key, 1)) for key in ("stride", "lhs_dilate", "rhs_dilate"))
-    before = numbers(window.get("pad", "0_0").replace("_", " "))[0]
+    before = int(window.get("pad", "0_0").partition("_")[0])
     at = np.arange(places)[:, None] * stride - before + np.arange(taps) * apart
     return int(((at >= 0) & (at < (size - 1) * spread + 1) & (at % spread == 0)).sum())

@@ -76,11 +76,11 @@ def matrix(node: Operation) -> tuple[float, float, float, float, float]:
     if node.opcode == "convolution":
         return _convolution(node)
     left, right = node.inputs[0], node.inputs[1]
-    groups = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_batch_dims")))
-    depth = math.prod(left.dims[d] for d in numbers(attribute(node, "lhs_contracting_dims")))
+    groups = math.prod(left.dims[d] for d in numbers(node, "lhs_batch_dims"))
+    depth = math.prod(left.dims[d] for d in numbers(node, "lhs_contracting_dims"))
     rows, columns = (elements(side) / max(1, groups * depth) for side in (left, right))
     # Each row of a ragged product meets the weights of one group only.
-    columns /= max(1, math.prod(right.dims[d] for d in numbers(attribute(node, "rhs_group_dims"))))
+    columns /= max(1, math.prod(right.dims[d] for d in numbers(node, "rhs_group_dims")))
     return float(groups), rows, columns, float(depth), 1.0
 
 
@@ -184,8 +184,7 @@ def positions(node: Operation) -> tuple[int, int, int]:
     """
     sizes = window(node, "size")
     strides, dilations = (window(node, key) or [1] * len(sizes) for key in ("stride", "lhs_dilate"))
-    padded = re.search(r"pad=([-\dx_]+)", attribute(node, "window"))
-    pads = padded[1].split("x") if padded else ["0_0"] * len(sizes)
+    pads = _window(node).get("pad", ["0_0"] * len(sizes))
     batches = taps = dilation = 1
     for n, stride, dilate, pad in zip(sizes, strides, dilations, pads, strict=True):
         if n > 1 and (stride, dilate, pad) in ((n - 1, n, "0_0"), (n, n - 1, f"{n - 1}_{n - 1}")):
@@ -219,15 +218,18 @@ def reads(node: Operation, place: int) -> Read:
     return Read.ALL
 
 
-def numbers(text: str) -> list[int]:
-    """Return the numbers in an attribute such as `{0,3}`."""
-    return [int(n) for n in re.findall(r"-?\d+", text)]
+def numbers(node: Operation, key: str) -> list[int]:
+    """Return the numbers of an attribute such as `dimensions={0,3}`, none if it is missing."""
+    return [int(n) for n in re.findall(r"-?\d+", attribute(node, key))]
 
 
 def window(node: Operation, key: str) -> list[int]:
     """Return one list of a `window={size=3x3 stride=2x2}` attribute, empty if it is missing."""
-    found = re.search(rf"(?<![\w]){key}=(\d+(?:x\d+)*)", attribute(node, "window"))
-    return [int(n) for n in found[1].split("x")] if found else []
+    return [int(n) for n in _window(node).get(key, [])]
+
+
+def _window(node: Operation) -> dict[str, list[str]]:
+    return node.source.window if node.source else {}
 
 
 def attribute(node: Operation, key: str) -> str:

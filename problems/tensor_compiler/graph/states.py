@@ -123,7 +123,7 @@ def _ordinary(node: Operation, number: int, layout: Layout) -> NodeState:
 
 def _reduce(node: Operation, layout: Layout) -> NodeState:
     """Return the state in which a reduction takes its operand in a layout; the other dimensions give the result's."""
-    gone = shapes.numbers(shapes.attribute(node, "dimensions"))
+    gone = shapes.numbers(node, "dimensions")
     left = [d for d in range(len(node.inputs[0].dims)) if d not in gone]
     start = tuple(left.index(d) for d in layout if d in left)
     result = completed(node.shape, start) if len(left) == len(node.shape.dims) else completed(node.shape, ())
@@ -151,9 +151,9 @@ def _dims_there(node: Operation, place: int) -> dict[int, int]:
     operand, result = node.inputs[place], node.shape
     rank = len(operand.dims)
     if node.opcode == "broadcast":
-        return {d: i for i, d in enumerate(shapes.numbers(shapes.attribute(node, "dimensions"))) if i < rank}
+        return {d: i for i, d in enumerate(shapes.numbers(node, "dimensions")) if i < rank}
     if node.opcode == "transpose":
-        order = shapes.numbers(shapes.attribute(node, "dimensions"))
+        order = shapes.numbers(node, "dimensions")
         return dict(enumerate(order)) if len(order) == rank else {}
     if node.opcode == "reshape":
         return dict(zip(real_dims(result.dims), real_dims(operand.dims), strict=True)) if is_trivial(node) else {}
@@ -164,7 +164,7 @@ def _dims_there(node: Operation, place: int) -> dict[int, int]:
 def _cut(node: Operation) -> list[int]:
     """Return the dimensions along which an operation shifts elements."""
     if node.opcode in ("concatenate", "reverse"):
-        return shapes.numbers(shapes.attribute(node, "dimensions"))
+        return shapes.numbers(node, "dimensions")
     if node.opcode not in _SAME_RANK:
         return []
     if node.kind is Kind.REDUCE:
@@ -225,8 +225,8 @@ def _roles(node: Operation) -> list[Roles]:
 
 def _dot_roles(node: Operation) -> list[Roles]:
     left, right = node.inputs[0], node.inputs[1]
-    batch, k = _numbers(node, "lhs_batch_dims"), _numbers(node, "lhs_contracting_dims")
-    batch_there, k_there = _numbers(node, "rhs_batch_dims"), _numbers(node, "rhs_contracting_dims")
+    batch, k = shapes.numbers(node, "lhs_batch_dims"), shapes.numbers(node, "lhs_contracting_dims")
+    batch_there, k_there = shapes.numbers(node, "rhs_batch_dims"), shapes.numbers(node, "rhs_contracting_dims")
     rows = [d for d in range(len(left.dims)) if d not in batch + k]
     columns = [d for d in range(len(right.dims)) if d not in batch_there + k_there]
     row, column = _best(left, rows), _best(right, columns)
@@ -261,10 +261,6 @@ def _best(shape: Shape, dims: list[int], tile: int = 0) -> tuple[int, ...]:
 
 def _waste(shape: Shape, dim: int) -> float:
     return padding(shape.dims[dim], tile_rows(shape.dtype))
-
-
-def _numbers(node: Operation, key: str) -> list[int]:
-    return shapes.numbers(shapes.attribute(node, key))
 
 
 def _reshape(node: Operation) -> list[NodeState]:
