@@ -113,6 +113,19 @@ class Structure:
         return f"Structure({'; '.join(parts)})"
 
 
+def interacting(pairs: NDArray, d: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return `starts` and `neighbours` of a `Structure` with d parameters.
+
+    Args:
+      pairs: `(k, 2)` parameters that interact, in any order; what is repeated counts once, and a pair of one
+        parameter with itself not at all.
+    """
+    first, second = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int64).T
+    keys = np.sort((first * d + second)[first != second])
+    keys = keys[np.diff(keys, prepend=-1) > 0]  # a tenth of the time of `np.unique`
+    return np.searchsorted(keys, np.arange(d + 1) * d), (keys % d).astype(np.int32)
+
+
 class Strategies(Protocol):
     """Finds subclasses of `Strategy` by id, for a strategy that runs others; `bbo_suite.registry.Registry` is one."""
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bbo_suite import Kind, Space, choice, product, scale
 from bbo_suite.core.constraint import Constraint
 from bbo_suite.core.space import Parameter
-from bbo_suite.core.task import Graph, Structure
+from bbo_suite.core.task import Graph, Structure, interacting
 
 INLINE, ROW, SLIDE, TILE, ROOT = "inline", "row", "slide", "tile", "root"
 """Where a stage is computed: inside its consumers; for each row of the output's tile; the same, but rows that are used
@@ -314,7 +314,8 @@ def structure(pipeline: Pipeline, space: Space) -> Structure:
     owners = np.array([names.index(space.name(i).partition(".")[0]) for i in range(len(space))])
     whats = [space.name(i).partition(".")[2].partition("_")[0] for i in range(len(space))]
     edges = np.array([(i, names.index(c)) for i, s in enumerate(pipeline.stages) for c in s.consumers], np.int32)
-    starts, neighbours = _sparse(_interacting(owners, np.array([what == "place" for what in whats]), edges))
+    together = _interacting(owners, np.array([what == "place" for what in whats]), edges)
+    starts, neighbours = interacting(np.argwhere(together), len(space))
     features = np.column_stack([[what == known for what in whats] for known in _KINDS] + [space.kinds == Kind.SCALE])
     return Structure(
         starts, neighbours, features.astype(np.float32), (*_KINDS, "ordered"), _graph(pipeline, edges), nodes=owners
@@ -327,13 +328,7 @@ def _interacting(owners: NDArray, is_place: NDArray, edges: NDArray) -> NDArray[
     linked[edges[:, 0], edges[:, 1]] = linked[edges[:, 1], edges[:, 0]] = True
     places = is_place[:, None] & is_place & linked[owners][:, owners]
     with_output = (owners == 0)[:, None] & is_place
-    together = (owners[:, None] == owners) | places | with_output | with_output.T
-    return together & ~np.eye(len(owners), dtype=bool)
-
-
-def _sparse(matrix: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    starts = np.concatenate([[0], np.cumsum(matrix.sum(axis=1))])
-    return starts.astype(np.int64), np.nonzero(matrix)[1].astype(np.int32)
+    return (owners[:, None] == owners) | places | with_output | with_output.T
 
 
 def _graph(pipeline: Pipeline, edges: NDArray[np.int32]) -> Graph:

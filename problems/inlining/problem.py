@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bbo_suite import Evaluations, Graph, Parts, Space, Structure
 from bbo_suite.core.libraries import refusal
 from bbo_suite.core.program import Kernel, Program, Words
+from bbo_suite.core.task import interacting
 from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import LiveProblem, PartRow, Service, name_key, packed_by_name
 
@@ -183,7 +184,7 @@ class InliningProblem(LiveProblem):
         """
         graph, sites = self.graph, self._decided
         callers, callees = graph.callers[sites], graph.callees[sites]
-        pairs = _around(callers, callees, len(graph.names))
+        starts, neighbours = interacting(_around(callers, callees, len(graph.names)), len(sites))
         uses = np.bincount(graph.callees, minlength=len(graph.names))
         calls = np.bincount(graph.callers, minlength=len(graph.names))
         features = {
@@ -200,8 +201,8 @@ class InliningProblem(LiveProblem):
         }
         edges = np.stack([callers, callees], axis=1).astype(np.int32)
         return Structure(
-            np.searchsorted(pairs[:, 0], np.arange(len(sites) + 1)),
-            pairs[:, 1].astype(np.int32),
+            starts,
+            neighbours,
             np.stack(list(features.values()), axis=1).astype(np.float32),
             tuple(features),
             Graph(graph.sizes.astype(np.float32), _KINDS, edges),
@@ -303,7 +304,7 @@ def _split(name: str) -> list[Path]:
 
 
 def _around(callers: NDArray[np.int64], callees: NDArray[np.int64], functions: int) -> NDArray[np.int64]:
-    """Return the `(m, 2)` pairs of decisions that stand in one function or call it, sorted."""
+    """Return `(m, 2)` pairs of decisions that stand in one function or call it."""
     found = [np.empty((0, 2), np.int64)]
     for function in range(functions):
         group = np.flatnonzero((callers == function) | (callees == function))
@@ -311,6 +312,4 @@ def _around(callers: NDArray[np.int64], callees: NDArray[np.int64], functions: i
             found.append(np.stack([group[:-1], group[1:]], axis=1))
         else:
             found.append(np.stack(np.meshgrid(group, group), axis=-1).reshape(-1, 2))
-    pairs = np.concatenate(found)
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    return np.unique(both[both[:, 0] != both[:, 1]], axis=0)
+    return np.concatenate(found)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Parts, Space, Status, Structure
+from bbo_suite.core.task import interacting
 from bbo_suite.parts.decomposition import Decomposition, Description
 
 WriteGroups = Callable[[NDArray, NDArray, NDArray, NDArray, NDArray], None]
@@ -95,9 +97,5 @@ class Groups(Decomposition):
 
 def interactions(members: Sequence[set[int]], d: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return which of d parameters interact, as compressed rows: those that are together in one of the sets."""
-    near: list[set[int]] = [set() for _ in range(d)]
-    for columns in members:
-        for column in columns:
-            near[column] |= columns
-    rows = [sorted(found - {column}) for column, found in enumerate(near)]
-    return np.cumsum([0, *map(len, rows)]), np.array([n for row in rows for n in row], np.int32)
+    pairs = [pair for columns in members for pair in combinations(columns, 2)]
+    return interacting(np.array(pairs, np.int64).reshape(-1, 2), d)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bbo_suite import Evaluations, Graph, Parts, Problem, Space, Status, Structure, UserError
-from bbo_suite.core.task import Capacity
+from bbo_suite.core.task import Capacity, interacting
 from bbo_suite.core.variants import split_variant
 
 from .graph import IMPOSSIBLE, ShardingGraph
@@ -142,17 +142,15 @@ class ShardingProblem(Problem):
     def structure(self) -> Structure:
         """Return the graph, the memory of each strategy, and the decomposition into nodes and edges."""
         graph = self.graph
-        n, both = len(graph.sizes), np.concatenate([graph.edges, graph.edges[:, ::-1]])
-        pairs = np.unique(both, axis=0)
-        starts = np.searchsorted(pairs[:, 0], np.arange(n + 1))
+        starts, neighbours = interacting(graph.edges, len(graph.sizes))
         features, names = graph.features()
         return Structure(
             starts,
-            pairs[:, 1].astype(np.int32),
+            neighbours,
             features,
             names,
             Graph(features, names, graph.edges.astype(np.int32)),
-            nodes=np.arange(n, dtype=np.int32),
+            nodes=np.arange(len(graph.sizes), dtype=np.int32),
             parts=None if self._pays else self._decomposition(),
             capacity=None
             if graph.limit is None

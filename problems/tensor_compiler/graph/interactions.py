@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+
+from bbo_suite.core.task import interacting
 
 _MOST_AT_A_PLACE = 32
 
@@ -20,14 +21,8 @@ def interactions(places: NDArray, decisions: NDArray, d: int) -> tuple[NDArray[n
     """
     order = np.lexsort((decisions, places))
     places, decisions = places[order], decisions[order]
-    left, right = [], []
+    pairs = []
     for distance in range(1, _MOST_AT_A_PLACE):
         same = np.flatnonzero(places[distance:] == places[:-distance])
-        left.append(decisions[same])
-        right.append(decisions[same + distance])
-    rows, columns = np.concatenate(left + right), np.concatenate(right + left)
-    table = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(d, d)).tocsr()
-    table.setdiag(0)
-    table.eliminate_zeros()
-    table.sort_indices()
-    return table.indptr.astype(np.int64), table.indices.astype(np.int32)
+        pairs.append(np.column_stack([decisions[same], decisions[same + distance]]))
+    return interacting(np.concatenate(pairs), d)
