@@ -17,6 +17,8 @@ from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import default_value
 from bbo_suite.core.problem import SAME_CODE
 
+from ..candidates import changed, names_of
+
 needs_gcc = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 
 WORK = """n=2000
@@ -180,11 +182,7 @@ def test_compiling_tells_the_sizes_of_functions_and_a_failed_build_tells_nothing
 def test_the_space_that_is_ready_is_that_of_the_installed_gcc_with_its_levels_as_baselines():
     problem = bbo_suite.problem("command/sort")
     assert problem.flags(problem.default_row()) == "-O3" and len(problem.space) > 100
-    changed = problem.default_row()
-    names = [problem.space.name(i) for i in range(len(problem.space))]
-    changed[names.index("-fgcse")] = 0
-    changed[names.index("level")] = 1
-    assert problem.flags(changed) == "-O2 -fno-gcse"
+    assert problem.flags(changed(problem, {"-fgcse": 0, "level": 1})) == "-O2 -fno-gcse"
     assert {"-O2", "-Os", "-O3 -flto"} <= set(problem.build.baselines)
 
 
@@ -288,9 +286,7 @@ def test_zig_from_pip_is_a_compiler_with_a_space_that_is_ready(described, tmp_pa
     (tmp_path / "zig/program.c").write_text(PROGRAM)
     text = '[build]\ncommand = "zig cc {flags} -o {out} program.c"\n[run]\ncommand = "{out}"\n'
     problem = described(text, "zig/tune.toml")
-    names = [problem.space.name(i) for i in range(len(problem.space))]
-    assert {"level", "-funroll-loops", "-mllvm -inline-threshold"} <= set(names)
-    changed = problem.default_row()
-    changed[names.index("-mllvm -unroll-threshold")] = 1
-    assert problem.paste(changed) == "zig cc -O3 -mllvm -unroll-threshold=0 -o {out} program.c"
-    assert bbo_suite.evaluate(problem, np.array([changed])).status[0] == Status.OK
+    assert {"level", "-funroll-loops", "-mllvm -inline-threshold"} <= set(names_of(problem.space))
+    row = changed(problem, {"-mllvm -unroll-threshold": 1})
+    assert problem.paste(row) == "zig cc -O3 -mllvm -unroll-threshold=0 -o {out} program.c"
+    assert bbo_suite.evaluate(problem, row[None]).status[0] == Status.OK

@@ -18,6 +18,8 @@ from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.supervised import RUN
 
+from ..candidates import changed
+
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 GCC = shutil.which("gcc")
@@ -103,10 +105,7 @@ def test_the_wide_variant_is_another_task_with_the_same_default():
     narrow, wide = GccProblem("hash"), GccProblem("hash@wide")
     assert len(wide.space) > len(narrow.space) + 100 and wide.fingerprint() != narrow.fingerprint()
     assert wide.request(wide.default_row()) == ()
-    names = [wide.space.name(i) for i in range(len(wide.space))]
-    changed = wide.default_row()
-    changed[names.index("-fira-region")] = 1
-    assert wide.request(changed) == ("-fira-region=all",)
+    assert wide.request(changed(wide, {"-fira-region": 1})) == ("-fira-region=all",)
     with pytest.raises(UserError, match="unknown variant"):
         GccProblem("hash@large")
 
@@ -142,11 +141,8 @@ def test_the_default_is_the_smallest_level_and_a_candidate_is_its_differences():
     assert default_value(problem) <= min(levels.values()) and problem.facts()["default is"] not in levels
     assert problem.request(problem.default_row()) == ()
     assert len(problem.space) > 100
-    changed = problem.default_row()
-    names = [problem.space.name(i) for i in range(len(problem.space))]
-    flag, parameter = names.index("-fgcse"), names.index("max-combine-insns")
-    changed[flag], changed[parameter] = 0, 0
-    assert problem.request(changed) == ("-fno-gcse", "--param=max-combine-insns=2")
+    row = changed(problem, {"-fgcse": 0, "max-combine-insns": 0})
+    assert problem.request(row) == ("-fno-gcse", "--param=max-combine-insns=2")
 
 
 @pytest.mark.slow
@@ -190,9 +186,8 @@ def test_a_program_that_does_not_end_is_refused_in_one_sentence(tmp_path, monkey
 def test_a_compiler_that_crashes_costs_one_candidate(fake_gcc):
     fake_gcc(f'case "$*" in *-fno-gcse*) kill -SEGV $$;; esac; exec {GCC} "$@"')
     problem = GccProblem("hash")
-    rows = np.repeat(problem.default_row()[None], 3, axis=0)
-    rows[1, [problem.space.name(i) for i in range(len(problem.space))].index("-fgcse")] = 0
-    result = evaluate(problem, rows)
+    default = problem.default_row()
+    result = evaluate(problem, np.stack([default, changed(problem, {"-fgcse": 0}), default]))
     assert result.status.tolist() == [Status.OK, Status.COMPILE_ERROR, Status.OK]
     assert result.values[0] == result.values[2] > 0
 

@@ -10,6 +10,8 @@ from bbo_problems.halide.problem import HalideProblem
 from bbo_problems.halide.schedules import PIPELINES, source
 from bbo_suite import Status, UserError
 
+from ..candidates import changed
+
 pytestmark = [
     pytest.mark.usefixtures("own_cache"),
     pytest.mark.filterwarnings("ignore:The floating-point value"),
@@ -133,9 +135,7 @@ def test_schedules_and_autoschedulers_are_timed_and_compared():
 
 def test_a_problem_evaluates_in_a_child_and_a_refused_schedule_is_a_compile_error(monkeypatch):
     problem = HalideProblem("matmul")
-    names = [problem.space.name(i) for i in range(len(problem.space))]
-    other = problem.default_row()
-    other[names.index("product.order")] = 1
+    other = changed(problem, {"product.order": 1})
     texts = {problem.request(other): problem.request(other).replace("compute_at(relu, xo)", "compute_at(relu, x)")}
     plain = problem.request
     monkeypatch.setattr(problem, "request", lambda row: texts.get(plain(row), plain(row)))

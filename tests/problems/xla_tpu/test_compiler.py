@@ -8,6 +8,8 @@ from bbo_suite import Moves, Status, UserError
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
 
+from ..candidates import names_of
+
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 pytest.importorskip("libtpu")
@@ -32,7 +34,7 @@ def lstm(tmp_path_factory):
 
 
 def place(problem, name):
-    return next(i for i in range(len(problem.space)) if problem.space.name(i) == name)
+    return names_of(problem.space).index(name)
 
 
 def test_decisions_reach_the_compiler_and_invalid_ones_are_compile_errors(lstm):
@@ -90,7 +92,7 @@ def test_a_users_function_can_be_tuned(tmp_path):
 def test_tiles_of_a_kernel_cost_code_and_invalid_ones_are_compile_errors():
     problem = Registry().load("pallas/matmul")
     rows = np.repeat(problem.default_row()[None], 5, axis=0)
-    names = [problem.space.name(i) for i in range(len(problem.space))]
+    names = names_of(problem.space)
     for i, tiles in enumerate([(512, 512, 512), (512, 64, 512), (2048, 2048, 128), (128, 128, 128), (256, 1024, 512)]):
         for name, size in zip(("rows", "columns", "depth"), tiles, strict=True):
             rows[i, names.index(name)] = problem.space.values(names.index(name)).index(size)

@@ -28,6 +28,8 @@ from bbo_suite.core import libraries
 from bbo_suite.core.evaluation import default_value, evaluate
 from bbo_suite.registry import Registry
 
+from ..candidates import names_of
+
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 FILE = """
@@ -168,9 +170,8 @@ def fake(monkeypatch):
 
 
 def changed(problem, *names):
-    row = problem.default_row()
-    for name in names:
-        place = next(i for i in range(len(row)) if problem.space.name(i) == name)
+    row, known = problem.default_row(), names_of(problem.space)
+    for place in map(known.index, names):
         row[place] = (row[place] + 1) % problem.space.sizes[place]
     return row
 
@@ -238,7 +239,7 @@ def test_machine_and_version_are_part_of_the_identity(fake, monkeypatch):
 def test_flags_alone_are_the_same_parameters_for_all_programs(fake):
     flags = [Fake("mlp#flags"), Fake("conv@v4#flags")]
     assert flags[0].space.digest() == flags[1].space.digest() and len(flags[0].space) < len(fake.space)
-    assert {fake.space.name(i) for i in range(len(fake.space))} > {"xla_tpu_rwb_fusion", "barrier x"}
+    assert set(names_of(fake.space)) > {"xla_tpu_rwb_fusion", "barrier x"}
     assert flags[0].space.name(len(flags[0].space) - 1).startswith("xla_")
     assert flags[0].fingerprint() != fake.fingerprint() and default_value(flags[0]) == 1000.0
     assert flags[0].structure().starts.tolist() == [0] * (len(flags[0].space) + 1)
@@ -247,7 +248,7 @@ def test_flags_alone_are_the_same_parameters_for_all_programs(fake):
 def test_the_default_and_the_structure_fit_the_space(fake):
     assert default_value(fake) == 1000.0 and fake.request(fake.default_row()).flags == ()
     structure = fake.structure()
-    names = [fake.space.name(i) for i in range(len(fake.space))]
+    names = names_of(fake.space)
     of = names.index("barrier x")
     neighbours = structure.neighbours[structure.starts[of] : structure.starts[of + 1]]
     assert {names[i] for i in neighbours} == {"layout argument", "layout x", "layout result"}

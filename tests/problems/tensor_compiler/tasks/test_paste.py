@@ -7,13 +7,7 @@ import bbo_suite
 from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
 from bbo_suite.core.program import NO_CHANGE
 
-
-def changed(problem, **values):
-    """Return the default with other values of some parameters, by name."""
-    row, names = problem.default_row(), {problem.space.name(i): i for i in range(len(problem.space))}
-    for name, index in values.items():
-        row[names[name]] = index
-    return row
+from ...candidates import changed, names_of
 
 
 @pytest.mark.parametrize(
@@ -26,12 +20,12 @@ def test_the_default_is_pasted_as_a_comment(family):
 
 def test_decisions_are_listed_under_their_operation():
     problem = bbo_suite.problem("fusion/rnn")
-    names = [problem.space.name(i) for i in range(len(problem.space))]
+    names = names_of(problem.space)
     producer = next(
         name.split(" -> ")[0] for name in names if sum(n.startswith(name.split(" -> ")[0] + " -> ") for n in names) > 1
     )
     own = [name for name in names if name.startswith(f"{producer} -> ")]
-    row = changed(problem, **{name: 1 - problem.default[names.index(name)] for name in own})
+    row = changed(problem, {name: 1 - problem.default[names.index(name)] for name in own})
     first, *others = problem.paste(row).splitlines()
     assert first == producer
     assert others == [f"  fused into {n.split(' -> ')[1]} = {not problem.default[names.index(n)]}" for n in own]
@@ -96,7 +90,7 @@ def test_a_fusion_that_a_barrier_prevents_says_so(tmp_path):
 @pytest.mark.slow
 def test_layouts_and_tiles_are_given_by_their_labels():
     layout = bbo_suite.problem("layout/rnn")
-    row = changed(layout, **{"dot_general.15": 3})
+    row = changed(layout, {"dot_general.15": 3})
     assert layout.paste(row) == f"dot_general.15\n  layout = {layout.space.values(0)[3]}"
     flags = bbo_suite.problem("flags/rnn")
     column = int(np.flatnonzero(flags.space.sizes > 1)[0])
@@ -138,7 +132,7 @@ def diamond(tmp_path):
     """Return a fusion task whose first producer has two users, and a function that draws a candidate of it."""
     (tmp_path / "diamond.hlo").write_text(DIAMOND)
     problem = FusionProblem.from_file(str(tmp_path / "diamond.hlo"))
-    names = [problem.space.name(i) for i in range(len(problem.space))]
+    names = names_of(problem.space)
     return lambda *fused: problem.picture(np.array([name in fused for name in names], np.int8))
 
 
