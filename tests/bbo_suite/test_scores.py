@@ -14,7 +14,7 @@ from bbo_suite.cli.catalogue import fact_table, facts
 from bbo_suite.figures import FIGURES
 from bbo_suite.registry import Registry
 from bbo_suite.report import page, read_study
-from bbo_suite.scores import compare, final_values, normalised_gain
+from bbo_suite.scores import compare, final_values, normalised_gain, over_programs
 
 GAINS = {
     ("p/a", "x", 50): [2.0, 2.1, 2.2, 2.3, 2.4],
@@ -158,3 +158,10 @@ def test_show_prints_what_is_known_and_the_gap_of_the_default(capsys):
         gap = f"{100 * (known['default'] / cost - 1):+,.2f} %"
         assert re.search(rf"│ {name} +│ [\d.,]+ +│ {re.escape(gap)} ", printed), "its gap is not there"
     assert "+300.00 %" in printed and "published in: a journal" in printed
+
+
+def test_speedups_over_programs_have_both_means_and_the_share_that_gains_enough():
+    found = over_programs(pd.Series([1.0, 1.02, 2.0, 4.0]), (1, 5))
+    assert (found["programs"], found["mean"], found["median"], found["most"]) == (4, 2.005, 1.51, 4.0)
+    assert (found["above 1 %"], found["above 5 %"]) == (0.75, 0.5)
+    assert found["geometric"] == pytest.approx(8.16**0.25) and found["low"] < found["geometric"] < found["high"]
