@@ -10,17 +10,17 @@ from bbo_problems.learned.dataset import HELD_OUT, TRAINING, VALIDATION, generat
 from bbo_problems.learned.fleet import TpuKernels, released
 from bbo_problems.learned.kernels import BATCH_NODES, NODE_FEATURES, OPCODES, KernelGraphs, KernelReader, batched, pad
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.hardware.all_settings import fitting_settings, setting_counts, times
 from bbo_problems.tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, TILE_SLOTS, compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.fusion_problem import FusionProblem
 from bbo_problems.tensor_compiler.tasks.kernel_families import OneKernel
 from bbo_problems.tensor_compiler.tasks.kernel_problem import FlagsProblem, TileProblem
 from bbo_problems.tensor_compiler.tasks.programs import names
 from bbo_suite import UserError
+
+from ..tensor_compiler.small_programs import V5E, graph_of
 
 pytestmark = pytest.mark.slow  # a data set of kernels is made with compiled code
 
@@ -82,25 +82,21 @@ def test_programs_that_are_held_out_are_not_trained_on():
 
 
 SIZE = "f32[1024,1024]{1,0}"
-DIAMOND = f"""HloModule test
-
-ENTRY main {{
-  p0 = {SIZE} parameter(0)
-  p1 = {SIZE} parameter(1)
-  e = {SIZE} exponential(p0)
-  n = {SIZE} negate(e)
-  m = {SIZE} multiply(e, p1)
-  ROOT t = ({SIZE}, {SIZE}) tuple(n, m)
-}}
-"""
+DIAMOND = (
+    *(f"p{i} = {SIZE} parameter({i})" for i in range(2)),
+    f"e = {SIZE} exponential(p0)",
+    f"n = {SIZE} negate(e)",
+    f"m = {SIZE} multiply(e, p1)",
+    f"ROOT t = ({SIZE}, {SIZE}) tuple(n, m)",
+)
 
 
 def diamond(*fused):
     """Return the kernels of a program in which two operations use the exponential of a parameter."""
-    graph = build(hlo.parse(DIAMOND), "test")
-    layout = LayoutPass(graph, MACHINES["v5e"])
+    graph = graph_of(*DIAMOND)
+    layout = LayoutPass(graph, V5E)
     laid = layout.apply(layout.default())
-    fusion = Fusion(laid, MACHINES["v5e"])
+    fusion = Fusion(laid, V5E)
     names = [layout.fusion_name(column) for column in fusion.columns]
     kernels = fusion.kernels(np.array([name in fused for name in names], np.int8))
     return KernelReader(graph).read(laid, fusion, kernels.result), [laid.name(r) for r in kernels.result]

@@ -8,26 +8,23 @@ import pytest
 import bbo_suite
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.fusion.state import Tally
-from bbo_problems.tensor_compiler.graph.build import build, read_graph
+from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import Kind
 from bbo_problems.tensor_compiler.layout.arrays import Place
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.models import MODELS
 from bbo_problems.tensor_compiler.tasks.programs import program as shipped
 
-V5E = MACHINES["v5e"]
+from ..small_programs import V5E, graph_of
+
 SIZE = "f32[1024,1024]{1,0}"
 
 
 def program(*lines: str, parameters: int = 2) -> Fusion:
     """Return the pass on an entry computation over 1024 x 1024 parameters p0, p1, ..."""
-    sums = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
     given = [f"p{i} = {SIZE} parameter({i})" for i in range(parameters)]
-    body = "\n".join(f"  {line}" for line in [*given, *lines])
-    layout = LayoutPass(build(hlo.parse(f"HloModule test\n\n{sums}\nENTRY main {{\n{body}\n}}\n"), "test"), V5E)
+    layout = LayoutPass(graph_of(*given, *lines), V5E)
     laid = layout.apply(layout.default())
     made = Fusion(laid, V5E)
     made.names = [layout.fusion_name(column).replace(" -> ", "-") for column in made.columns]

@@ -14,9 +14,9 @@ import bbo_suite
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hardware.kernel_settings import FLAG_SLOTS, SLOTS, TILE_SLOTS, compile_kernels
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
+
+from ..small_programs import V5E, laid_out
 
 pytestmark = pytest.mark.slow  # compiles long
 
@@ -24,9 +24,8 @@ pytestmark = pytest.mark.slow  # compiles long
 @cache
 def rnn() -> SimpleNamespace:
     """Return the fusion of a program with its kernels, loaded by the first test and not while tests are collected."""
-    layout = LayoutPass(read_graph(program("rnn")), MACHINES["v5e"])
-    laid = layout.apply(layout.default())
-    fusion = Fusion(laid, MACHINES["v5e"])
+    laid = laid_out(read_graph(program("rnn")))
+    fusion = Fusion(laid, V5E)
     default = fusion.default()
     kernels = fusion.kernels(default)
     return SimpleNamespace(
@@ -35,7 +34,7 @@ def rnn() -> SimpleNamespace:
         default=default,
         nodes=len(fusion.arrays.kind),
         kernels=kernels,
-        compiled=compile_kernels(kernels.rows, kernels.runs, MACHINES["v5e"]),
+        compiled=compile_kernels(kernels.rows, kernels.runs, V5E),
         plain=fusion.seconds(default[None])[0],
     )
 

@@ -6,29 +6,23 @@ import numpy as np
 import pytest
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion, Kernels
-from bbo_problems.tensor_compiler.graph.build import build
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.hlo import reader as hlo
-from bbo_problems.tensor_compiler.layout.layout_pass import LaidOutProgram, LayoutPass
+
+from ..small_programs import V5E, graph_of, laid_out
 
 WIDE, ROWS, COLUMNS = "f32[512,1024]{1,0}", "f32[512]{0}", "f32[1024]{0}"
 BYTES = 512 * 1024 * 4
-SUMS = "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
 EXP = f"e = {WIDE} exponential(p)"
 DOT = f"e = {WIDE} dot(left, right), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
-SUM = f"s = {ROWS} reduce(e, z), dimensions={{1}}, to_apply=sum"
+SUM = f"s = {ROWS} reduce(e, z), dimensions={{1}}, to_apply=add"
 
 
 def unfused(*lines: str) -> tuple[list[str], Kernels]:
     """Return the names of the results of kernels when nothing is fused, and the kernels; the last line is a tuple."""
     given = [f"p = {WIDE} parameter(0)", "left = f32[512,256]{1,0} parameter(1)"]
     given += ["right = f32[256,1024]{1,0} parameter(2)", f"bias = {COLUMNS} parameter(3)", "z = f32[] constant(0)"]
-    body = "\n".join(f"  {line}" for line in [*given, *lines])
-    graph = build(hlo.parse(f"HloModule test\n\n{SUMS}\nENTRY main {{\n{body}\n}}\n"), "test")
-    layout = LayoutPass(graph, MACHINES["v5e"])
-    laid: LaidOutProgram = layout.apply(layout.default())
-    fusion = Fusion(laid, MACHINES["v5e"])
+    laid = laid_out(graph_of(*given, *lines))
+    fusion = Fusion(laid, V5E)
     kernels = fusion.kernels(np.zeros(len(fusion.columns), np.int8))
     return [laid.name(v) for v in kernels.result], kernels
 
@@ -37,7 +31,7 @@ def unfused(*lines: str) -> tuple[list[str], Kernels]:
     "guest",
     [
         SUM,
-        f"s = {COLUMNS} reduce(e, z), dimensions={{0}}, to_apply=sum",
+        f"s = {COLUMNS} reduce(e, z), dimensions={{0}}, to_apply=add",
         f"s = {WIDE} tanh(e)",
         f"s = {WIDE} add(e, p)",
     ],
@@ -81,7 +75,7 @@ def test_a_guest_waits_for_nothing_that_its_host_feeds() -> None:
 
 
 def test_guests_of_guests_have_the_same_host() -> None:
-    more = f"f = {WIDE} tanh(e)", f"s = {ROWS} reduce(f, z), dimensions={{1}}, to_apply=sum"
+    more = f"f = {WIDE} tanh(e)", f"s = {ROWS} reduce(f, z), dimensions={{1}}, to_apply=add"
     names, kernels = unfused(EXP, *more, f"ROOT t = ({WIDE}, {WIDE}, {ROWS}) tuple(e, f, s)")
     assert names == ["e"]
     assert kernels.rows[0, Kernel.READ] == BYTES

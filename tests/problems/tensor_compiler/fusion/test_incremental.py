@@ -11,24 +11,21 @@ from hypothesis import strategies as st
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.fusion.state import MOST_COPIES, Counter, Known, Tally
-from bbo_problems.tensor_compiler.graph.build import build, read_graph
+from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hardware.kernel_row import Kernel
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
+
+from ..small_programs import fusion_of, graph_of
 
 MATRIX, VECTOR = "f32[512,512]{1,0}", "f32[512]{0}"
 DOT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 MOVES = st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=12)
 
 
-def graph_of(lines: list[str]) -> ProgramGraph:
-    sums = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
-    given = ["z = f32[] constant(0)", f"p = {MATRIX} parameter(0)", f"q = {MATRIX} parameter(1)"]
-    body = "\n".join(f"  {line}" for line in [*given, *lines])
-    return build(hlo.parse(f"HloModule test\n\n{sums}\nENTRY main {{\n{body}\n}}\n"), "test")
+GIVEN = ("z = f32[] constant(0)", f"p = {MATRIX} parameter(0)", f"q = {MATRIX} parameter(1)")
 
 
 @cache
@@ -45,7 +42,7 @@ def tangle(seed: int) -> ProgramGraph:
         else:
             lines += [f"d{i} = {MATRIX} {rng.choice(['add', 'multiply'])}({a}, {b})"]
         known.append(f"d{i}")
-    return graph_of([*lines, f"ROOT t = ({MATRIX}, {MATRIX}) tuple({known[-1]}, {known[-2]})"])
+    return graph_of(*GIVEN, *lines, f"ROOT t = ({MATRIX}, {MATRIX}) tuple({known[-1]}, {known[-2]})")
 
 
 @cache
@@ -54,7 +51,7 @@ def chain() -> ProgramGraph:
     lines = [f"e0 = {MATRIX} add(p, q)"]
     for i in range(1, 300):
         lines += [f"f{i} = {MATRIX} negate(q)", f"e{i} = {MATRIX} multiply(e{i - 1}, f{i})"]
-    return graph_of([*lines, f"ROOT t = {MATRIX} negate(e299)"])
+    return graph_of(*GIVEN, *lines, f"ROOT t = {MATRIX} negate(e299)")
 
 
 @cache
@@ -63,13 +60,7 @@ def fan() -> ProgramGraph:
     lines = [f"e = {MATRIX} exponential(p)"]
     lines += [f"m{i} = {MATRIX} multiply(e, q)" for i in range(MOST_COPIES + 3)]
     lines += [f"s{i} = {MATRIX} add({f'm{i - 1}' if i == 1 else f's{i - 1}'}, m{i})" for i in range(1, MOST_COPIES + 3)]
-    return graph_of([*lines, f"ROOT t = {MATRIX} negate(s{MOST_COPIES + 2})"])
-
-
-def fusion_of(graph: ProgramGraph) -> Fusion:
-    """Return the fusion pass on the default layout of a graph."""
-    layout = LayoutPass(graph, MACHINES["v5e"])
-    return Fusion(layout.apply(layout.default()), MACHINES["v5e"])
+    return graph_of(*GIVEN, *lines, f"ROOT t = {MATRIX} negate(s{MOST_COPIES + 2})")
 
 
 def swept(fusion: Fusion, config: np.ndarray, rows: np.ndarray) -> tuple[float, int]:

@@ -12,12 +12,12 @@ from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.fusion.state import Tally
 from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import NAMED, Kind, is_type, unknown
-from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import UserError
+
+from ..small_programs import fusion_of, graph_of, laid_out, opcodes
 
 COMPUTATIONS = """square { p = S parameter(0)
  ROOT g = S dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0} }
@@ -66,8 +66,7 @@ def graph(*lines: str, header: str = "") -> ProgramGraph:
 
 
 def seconds(made: ProgramGraph) -> float:
-    layout = LayoutPass(made, MACHINES["v5e"])
-    fusion = Fusion(layout.apply(layout.default()), MACHINES["v5e"])
+    fusion = fusion_of(made)
     return float(fusion.seconds(fusion.default()[None])[0])
 
 
@@ -252,10 +251,8 @@ def test_what_a_loop_starts_it_may_finish_in_its_next_trip() -> None:
     ],
 )
 def test_a_bitcast_of_another_size_moves_nothing(before: str, after: str) -> None:
-    lines = f" a = {before} parameter(0)\n n = {before} negate(a)\n b = {after} bitcast(n)\n ROOT r = {after} tanh(b) "
-    layout = LayoutPass(build(hlo.parse(f"HloModule m\nENTRY e {{\n{lines}}}"), "test"), MACHINES["v5e"])
-    laid = layout.apply(layout.default())
-    assert [laid.opcode(v) for v in range(len(laid.origin))] == ["parameter", "negate", "tanh"]
+    lines = f"a = {before} parameter(0)", f"n = {before} negate(a)", f"b = {after} bitcast(n)"
+    assert opcodes(laid_out(graph_of(*lines, f"ROOT r = {after} tanh(b)"))) == ["parameter", "negate", "tanh"]
 
 
 CONTRACT = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
@@ -279,11 +276,10 @@ CASES = {
 
 
 def fusion(shape: str, lines: list[str]) -> Fusion:
-    body = "\n".join(f"  {line}".replace("S ", f"{shape} ").replace("(S,", f"({shape},") for line in lines)
-    body = body.replace(", S)", f", {shape})")
-    text = f"HloModule m\n\nENTRY main {{\n  p = {shape} parameter(0)\n{body}\n}}\n"
-    layout = LayoutPass(build(hlo.parse(text), "test"), MACHINES["v5e"])
-    return Fusion(layout.apply(layout.default()), MACHINES["v5e"])
+    body = [
+        line.replace("S ", f"{shape} ").replace("(S,", f"({shape},").replace(", S)", f", {shape})") for line in lines
+    ]
+    return fusion_of(graph_of(f"p = {shape} parameter(0)", *body))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -298,8 +294,7 @@ def test_odd_programs_have_finite_costs_whatever_is_fused(case: str) -> None:
 
 def test_every_output_is_computed_whatever_is_fused() -> None:
     """What kernels and their guests store always includes the outputs."""
-    layout = LayoutPass(read_graph(program("rnn")), MACHINES["v5e"])
-    made = Fusion(layout.apply(layout.default()), MACHINES["v5e"])
+    made = fusion_of(read_graph(program("rnn")))
     rng = np.random.default_rng(1)
     computed = made.arrays.kind > Kind.FREE
     for share in (0.1, 0.5, 0.9):

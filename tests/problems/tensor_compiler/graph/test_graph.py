@@ -20,6 +20,8 @@ from bbo_problems.tensor_compiler.hlo.opcodes import Kind
 from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_suite import UserError
 
+from ..small_programs import laid_out, opcodes
+
 
 def text_of(function, *arguments) -> str:
     return jax.jit(function).lower(*arguments).compiler_ir("hlo").as_hlo_text()
@@ -27,12 +29,6 @@ def text_of(function, *arguments) -> str:
 
 def graph_of(function, *arguments) -> ProgramGraph:
     return build(hlo.parse(text_of(function, *arguments)), "test")
-
-
-def laid_opcodes(graph: ProgramGraph) -> list[str]:
-    layout = LayoutPass(graph, MACHINES["v5e"])
-    laid = layout.apply(layout.default())
-    return [laid.opcode(v) for v in range(len(laid.origin))]
 
 
 def xla_flops(text: str) -> float:
@@ -117,9 +113,9 @@ def test_calls_are_inlined_and_dead_code_is_dropped() -> None:
 
 def test_changes_of_shape_that_move_nothing_are_not_operations() -> None:
     moved = graph_of(lambda x: jnp.sin(x.reshape(1, 64, 128)).reshape(8, 8, 128), ones(64, 128))
-    assert laid_opcodes(moved) == ["parameter", "sine"]
+    assert opcodes(laid_out(moved)) == ["parameter", "sine"]
     really = graph_of(lambda x: jnp.sin(x.reshape(128, 64)), ones(64, 128))
-    assert "reshape" in laid_opcodes(really)
+    assert "reshape" in opcodes(laid_out(really))
 
 
 def test_loop_bodies_are_multiplied_by_their_trip_counts() -> None:

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
 from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hardware.kernel_row import DEFAULT_FLAGS, KERNEL_WIDTH, Flag, Kernel
 from bbo_problems.tensor_compiler.hardware.kernel_settings import compile_kernels
 from bbo_problems.tensor_compiler.hardware.machine import MACHINES, split_machine
 from bbo_problems.tensor_compiler.hardware.timing import kernel_cycles, legal_sizes, shrink_tile
-from bbo_problems.tensor_compiler.layout.layout_pass import LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import UserError
+
+from ..small_programs import fusion_of
 
 MACHINE = MACHINES["v5e"]
 HARDWARE, ANALYTICAL = MACHINE.array(), MACHINE.analytical_model().array()
@@ -68,8 +68,7 @@ def test_a_tile_is_refused_exactly_when_its_windows_overflow() -> None:
 
 @pytest.mark.parametrize("instance", ["resnet50", "transformer"])
 def test_the_default_tile_is_legal_and_near_the_best_that_the_analytical_model_knows(instance: str) -> None:
-    layout = LayoutPass(read_graph(program(instance)), MACHINE)
-    fusion = Fusion(layout.apply(layout.default()), MACHINE)
+    fusion = fusion_of(read_graph(program(instance)))
     found = fusion.kernels(fusion.default())
     settings = compile_kernels(found.rows, found.runs, MACHINE)
     chosen = best = 0.0

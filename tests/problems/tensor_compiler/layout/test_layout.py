@@ -11,17 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bbo_problems.tensor_compiler.fusion.fusion_pass import Fusion
-from bbo_problems.tensor_compiler.graph.build import build, read_graph
-from bbo_problems.tensor_compiler.hardware.machine import MACHINES
-from bbo_problems.tensor_compiler.hlo import reader as hlo
+from bbo_problems.tensor_compiler.graph.build import read_graph
 from bbo_problems.tensor_compiler.hlo.opcodes import Kind
 from bbo_problems.tensor_compiler.layout.arrays import Edge
 from bbo_problems.tensor_compiler.layout.layout_pass import LaidOutProgram, LayoutPass
 from bbo_problems.tensor_compiler.tasks.programs import program
 
+from ..small_programs import V5E, graph_of
+
 pytestmark = pytest.mark.slow  # compiles long
 
-V5E = MACHINES["v5e"]
 SHIPPED = ("mobilenet", "resnet50", "rnn", "transformer")
 
 
@@ -31,8 +30,7 @@ def shipped(name: str) -> LayoutPass:
 
 
 def compiled(*lines: str) -> LayoutPass:
-    body = "\n".join(f"  {line}" for line in lines)
-    return LayoutPass(build(hlo.parse(f"HloModule m\n\nENTRY e {{\n{body}\n}}\n"), "test"), V5E)
+    return LayoutPass(graph_of(*lines), V5E)
 
 
 def drawn(layout: LayoutPass, seed: int, share: float) -> np.ndarray:
