@@ -249,7 +249,7 @@ def handle(value: tuple[Any, ...]) -> NDArray[np.int64]:
 
 
 def _words(value: tuple[Any, ...]) -> Iterator[int]:
-    """Yield what Numba keeps of each array; without a compilation, which takes 2 seconds for 50 arrays."""
+    """Yield the words that Numba keeps of each array. If Numba wrote them, it would compile that for 2 seconds."""
     for each in value:
         if isinstance(each, tuple):
             yield from _words(each)

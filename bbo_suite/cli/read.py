@@ -50,7 +50,7 @@ def best(
     from .tables import each_reserved
 
     found = _found(Registry(tuple(plugin or ())), study, results, minimal, keep, problem)
-    # output of problems must not mix with text to paste
+    # what problems print must not mix with text to paste
     for one in each_reserved(found, shown=partial(_waiting, minimal)):
         print(json_line(one.facts()) if as_json else one.text() if keep else _text(one, everything), flush=True)
 
