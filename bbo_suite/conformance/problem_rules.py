@@ -94,17 +94,21 @@ def cursor_follows(load: Load) -> None:
     if declared is None or cursor is None:
         return
     rng = np.random.default_rng(0)
-    held = {place: cursor.part(place) for place in range(cursor.places)}
+    keys, counts, features = cursor.parts()
     for _ in range(_CHANGES):
         columns = rng.integers(0, len(problem.space), rng.integers(1, 4))
         config[columns] = rng.integers(0, problem.space.sizes[columns])
-        held |= {place: cursor.part(place) for place in cursor.set(columns, config[columns]).tolist()}
-    followed = sorted((key, count, features.tobytes()) for key, count, features in held.values() if count)
+        touched = cursor.set(columns, config[columns])
+        keys[touched], counts[touched], features[touched] = cursor.parts(touched)
     described = declared.describe(config[None])
-    whole = zip(described.keys.tolist(), described.counts.tolist(), described.features, strict=True)
-    assert followed == sorted((key, count, row.tobytes()) for key, count, row in whole), (
-        f"after {_CHANGES} changes, the cursor's parts are not those described"
-    )
+    assert _sorted_parts(keys, counts, features) == _sorted_parts(
+        described.keys, described.counts, described.features
+    ), f"after {_CHANGES} changes, the cursor's parts are not those described"
+
+
+def _sorted_parts(keys: NDArray, counts: NDArray, features: NDArray) -> list[tuple[int, float, bytes]]:
+    rows = zip(keys.tolist(), counts.tolist(), features, strict=True)
+    return sorted((key, count, row.tobytes()) for key, count, row in rows if count)
 
 
 def describes_without_costs(load: Load) -> None:

@@ -86,13 +86,18 @@ class Cursor:
         count = _call_change(self.change, self.handle, columns, values, touched)
         return np.arange(self.places) if count < 0 else np.unique(touched[:count])
 
-    def part(self, place: int) -> tuple[int, float, NDArray[np.float64]]:
-        """Return the key, the count and the `(f,)` features of the part at a place; the count is 0 if it is empty."""
-        key, features = np.zeros(1, np.uint64), np.zeros(self.width)
-        count = _call_key(self.key, self.handle, place, key)
-        if count:
-            _call_describe(self.describe, self.handle, place, features)
-        return int(key[0]), count, features
+    def parts(
+        self, places: NDArray | None = None
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the `(m,)` keys, the `(m,)` counts and the `(m, f)` features of the parts at `(m,)` places, or at all.
+
+        The count of an empty place is 0, and so are its features.
+        """
+        where = np.arange(self.places) if places is None else np.ascontiguousarray(places, np.int64)
+        keys, counts = np.zeros(len(where), np.uint64), np.zeros(len(where))
+        features = np.zeros((len(where), self.width))
+        _read(self.key, self.describe, self.handle, where, keys, counts, features)
+        return keys, counts, features
 
 
 @compiled()
@@ -101,10 +106,16 @@ def _call_change(change: Any, handle: int, columns: NDArray, values: NDArray, to
 
 
 @compiled()
-def _call_key(function: Any, handle: int, place: int, key: NDArray) -> float:  # noqa: ANN401
-    return function(handle, place, key)
-
-
-@compiled()
-def _call_describe(function: Any, handle: int, place: int, features: NDArray) -> None:  # noqa: ANN401
-    function(handle, place, features)
+def _read(
+    key: Any,  # noqa: ANN401
+    describe: Any,  # noqa: ANN401
+    handle: int,
+    places: NDArray,
+    keys: NDArray,
+    counts: NDArray,
+    features: NDArray,
+) -> None:
+    for i in range(len(places)):
+        counts[i] = key(handle, places[i], keys[i : i + 1])
+        if counts[i] != 0:
+            describe(handle, places[i], features[i])

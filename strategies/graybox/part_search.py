@@ -214,8 +214,6 @@ class PartSearch:
 
 def families(cursor: Cursor) -> NDArray[np.int64]:
     """Return the `(p,)` families of places: places with equal parts under the default are alike."""
-    keys = np.empty(cursor.places, np.uint64)
-    for place in range(cursor.places):
-        key, count, _ = cursor.part(place)
-        keys[place] = key if count else place
-    return np.unique(keys, return_inverse=True)[1].reshape(-1)
+    keys, counts, _ = cursor.parts()
+    alone = np.arange(cursor.places, dtype=np.uint64)
+    return np.unique(np.where(counts != 0, keys, alone), return_inverse=True)[1].reshape(-1)

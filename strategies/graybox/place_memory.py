@@ -77,24 +77,21 @@ class PlaceMemory:
         """Return the parameters that touch each place, at the default and where each other value is everywhere."""
         found: list[set[int]] = [set() for _ in range(self._cursor.places)]
         self._move(self._default)
-        whole = [self._cursor.part(place) for place in range(self._cursor.places)]
+        _, counts, features = self._cursor.parts()
         for value in range(-1, self._values):
             base = self._default if value < 0 else np.minimum(value, space.sizes - 1)
             self._move(base)
             for column in range(len(space)):
                 for index in [*range(int(space.sizes[column])), base[column]]:
-                    touched = self._cursor.set(np.array([column]), np.array([index])).tolist()
-                    for place in touched:
+                    touched = self._cursor.set(np.array([column]), np.array([index]))
+                    for place in touched.tolist():
                         found[place].add(column)
-                    if value < 0 and index != base[column] and self._is_described_anew(touched, whole):
-                        self._alike[column, index] = index
+                    if value < 0 and index != base[column]:
+                        _, *now = self._cursor.parts(touched)
+                        if (now[0] != counts[touched]).any() or (now[1] != features[touched]).any():
+                            self._alike[column, index] = index
         columns = [sorted(each) for each in found]
         return np.cumsum([0, *map(len, columns)]), np.array([c for each in columns for c in each], np.int64)
-
-    def _is_described_anew(self, touched: list[int], before: list[tuple[int, float, NDArray[np.float64]]]) -> bool:
-        """Return whether a part at some places has other features than before, or is there only now or then."""
-        pairs = ((self._cursor.part(place), before[place]) for place in touched)
-        return any(now[1] != old[1] or (now[2] != old[2]).any() for now, old in pairs)
 
     def _move(self, row: NDArray[np.int64]) -> None:
         self._cursor.set(np.arange(len(row)), row)
@@ -102,13 +99,12 @@ class PlaceMemory:
     def expect(self, row: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Note where the parts of a candidate are, and return their keys."""
         self._move(row)
-        keys = []
-        for place in range(self._cursor.places):
-            key, count, features = self._cursor.part(place)
-            if count:
-                self._places[key], self._described[key] = place, features
-                keys.append(key)
-        return np.array(keys, np.uint64)
+        keys, counts, features = self._cursor.parts()
+        places = np.flatnonzero(counts)
+        known = keys[places].tolist()
+        self._places.update(zip(known, places.tolist(), strict=True))
+        self._described.update(zip(known, features[places], strict=True))
+        return keys[places]
 
     def learn(self, configs: NDArray, parts: Parts) -> None:
         """Take the costs of parts of candidates."""

@@ -27,8 +27,12 @@ def loaded(name: str) -> Problem:
 
 
 def parts_at(cursor: Cursor) -> list[tuple[int, float]]:
-    found = [cursor.part(place)[:2] for place in range(cursor.places)]
-    return sorted(part for part in found if part[1])
+    keys, counts, _ = cursor.parts()
+    return present(keys, counts)
+
+
+def present(keys: np.ndarray, counts: np.ndarray) -> list[tuple[int, float]]:
+    return sorted(part for part in zip(keys.tolist(), counts.tolist(), strict=True) if part[1])
 
 
 def told(problem: Problem, config: np.ndarray) -> list[tuple[int, float]]:
@@ -57,14 +61,15 @@ def steps(problem: Problem, seed: int, count: int) -> list[tuple[np.ndarray, np.
 def test_a_walk_has_the_parts_of_each_candidate_and_tells_what_changes(name: str) -> None:
     problem = loaded(name)
     config, cursor = problem.default_row(), problem.structure().parts.cursor(problem.default_row())
-    held = {place: cursor.part(place) for place in range(cursor.places)}
+    keys, counts, _ = cursor.parts()
     for columns, values in steps(problem, 0, 15):
         config[columns] = values
-        touched = cursor.set(columns, values).tolist()
-        now = {place: cursor.part(place) for place in touched}
-        assert all(now[place][:2] != held[place][:2] for place in touched), "it names places that stay as they are"
-        held |= now
-        assert sorted(part[:2] for part in held.values() if part[1]) == parts_at(cursor) == told(problem, config)
+        touched = cursor.set(columns, values)
+        now = cursor.parts(touched)
+        changed = (now[0] != keys[touched]) | (now[1] != counts[touched])
+        assert changed.all(), "it names places that stay as they are"
+        keys[touched], counts[touched], _ = now
+        assert present(keys, counts) == parts_at(cursor) == told(problem, config)
 
 
 @pytest.mark.parametrize("family", ["fusion", "tile", "flags", "layout", "joint"])
