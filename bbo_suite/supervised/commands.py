@@ -66,11 +66,20 @@ def filled(template: str, values: Mapping[str, str]) -> str:
         value = values.get(found[1])
         if value is None:
             return found[0]
-        if before.count('"') % 2 or before.count("'") % 2 or before[-1:].isspace() or not before:
+        if is_quoted(before) or before[-1:].isspace() or not before:
             return value
         return shlex.quote(value) if value else ""
 
     return _PLACEHOLDER.sub(text, template)
+
+
+def is_quoted(before: str) -> bool:
+    """Return whether a quotation mark is open after the text before a place."""
+    mark = ""
+    for character in before:
+        if character in (mark or "'\""):
+            mark = "" if mark else character
+    return bool(mark)
 
 
 def words(command: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import tomllib
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from bbo_suite import UserError
-from bbo_suite.core.space import Parameter, choice, permutation, scale
+from bbo_suite.core.space import Kind, Parameter, choice, permutation, scale
 from bbo_suite.errors import did_you_mean
 from bbo_suite.files.reading import read_bounded
+from bbo_suite.supervised.commands import is_quoted
 
 from ..reading import explained
 from .ready import LEVELS, READY, ready, suggested
@@ -23,6 +25,8 @@ FLAGS = "flags"
 """The place in commands that takes every parameter without a place of its own."""
 _LARGEST = 1 << 20
 _SECONDS = {"build": 600.0, "run": 60.0}
+_LONGEST = 1e6
+"""Largest limit of time in seconds."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def read(file: Path) -> Build:
       UserError: it cannot be read, or a key is unknown, missing or wrong.
     """
     with explained(file, "a file in TOML"):
-        text = read_bounded(file, _LARGEST).decode()
+        text = read_bounded(file, _LARGEST).decode("utf-8-sig")
         try:
             tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -120,18 +124,21 @@ class _Reader:
             raise self._wrong("build", "command", 'is missing; write, for example, "gcc {flags} -o {out} main.c"')
         goal = get("cost", "goal", "time")
         self._check_goal(goal, run, command)
+        self._check_output()
+        folder = (self._file.absolute().parent / get("build", "folder", ".")).resolve()
+        self._check_folder(folder, get("build", "files", []))
         clock = get("cost", "clock", "cpu")
         if clock not in ("cpu", "wall"):
             raise self._wrong("cost", "clock", f'is "{clock}"; write "cpu" or "wall"')
         settings, baselines = self._space(command, run, goal)
         known = Build(
             file=self._file.resolve(),
-            folder=(self._file.absolute().parent / get("build", "folder", ".")).resolve(),
+            folder=folder,
             files=tuple(get("build", "files", [])),
             command=command,
             build_environment=get("build", "environment", {}),
             build_seconds=get("build", "seconds", _SECONDS["build"]),
-            runs=tuple(run.replace("{input}", shlex.quote(each)) for each in inputs) or ((run,) if run else ()),
+            runs=tuple(_with_input(run, each) for each in inputs) or ((run,) if run else ()),
             run_environment=get("run", "environment", {}),
             run_seconds=get("run", "seconds", _SECONDS["run"]),
             goal=goal,
@@ -157,14 +164,46 @@ class _Reader:
     def _check_kind(self, table: str, key: str, value: object, kind: Any) -> None:  # noqa: ANN401 - types
         number = isinstance(value, int | float) and not isinstance(value, bool)
         texts = value if isinstance(value, list) else [*value.values()] if isinstance(value, dict) else []
-        fits = (number and value > 0) if kind is float else isinstance(value, kind) or (number and kind == (str, float))  # type: ignore[operator]
+        if kind is float:
+            fits = number and 0 < value <= _LONGEST  # type: ignore[operator]
+        else:
+            fits = isinstance(value, kind) or (number and kind == (str, float))
         if not fits or not all(isinstance(text, str) for text in texts):
-            raise self._wrong(table, key, f"must be {_WORDS[kind]}{' above 0' if kind is float else ''}")
-        if key == "command" and isinstance(value, str):
+            limits = f" above 0, at most {_LONGEST:,.0f}" if kind is float else ""
+            raise self._wrong(table, key, f"must be {_WORDS[kind]}{limits}")
+        if key == "environment" and (odd := [name for name in value if not name or "=" in name]):  # type: ignore[attr-defined]
+            raise self._wrong(table, key, f"has a variable {odd[0]!r}; its name must not be empty, nor have a =")
+        if key == "command" and value:
+            self._check_words(table, key, str(value))
+
+    def _check_words(self, table: str, key: str, command: str) -> None:
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise self._wrong(table, key, f"cannot be split into words: {error}") from None
+        if not words:
+            raise self._wrong(table, key, "is blank; write a command")
+
+    def _check_output(self) -> None:
+        output = self._get("check", "output", "none")
+        if isinstance(output, str):
+            self._check_words("check", "output", output)
+        elif not 0 <= output < math.inf:
+            raise self._wrong("check", "output", f"is {output}; a tolerance is 0 or more, such as 1e-6")
+
+    def _check_folder(self, folder: Path, files: list[str]) -> None:
+        if not folder.is_dir():
+            raise self._wrong("build", "folder", f"is {str(folder)!r}, which is no folder")
+        for pattern in files:
+            if not pattern or Path(pattern).is_absolute() or ".." in Path(pattern).parts:
+                what = f"has {pattern!r}, which is not inside the folder; choose one that holds all: folder = "
+                raise self._wrong("build", "files", f'{what}".."')
             try:
-                shlex.split(value)
+                found = any(folder.glob(pattern))
             except ValueError as error:
-                raise self._wrong(table, key, f"cannot be split into words: {error}") from None
+                raise self._wrong("build", "files", f"has {pattern!r}, which is no pattern: {error}") from None
+            if not found:
+                raise self._wrong("build", "files", f"has {pattern!r}, but {folder} has no such file")
 
     def _check_goal(self, goal: str, run: str, command: str) -> None:
         if goal == "size" and not command:
@@ -185,8 +224,12 @@ class _Reader:
         templates = (known.command, *known.build_environment.values(), *known.runs, *known.run_environment.values())
         texts = (text for each in known.settings for text in each.texts)
         places = set(re.findall(r"\{(\w+)\}", " ".join((*templates, *texts))))
-        if not places & {FLAGS, *(each.parameter.name for each in known.settings)}:
+        names = [each.parameter.name for each in known.settings]
+        if not places & {FLAGS, *names}:
             raise self._wrong("build", "command", "has no place {flags}, so that nothing could be tuned")
+        lost = [name for name in names if f"{{{name}}}" not in " ".join(templates)]
+        if lost and FLAGS not in places:
+            raise self._wrong("space", lost[0], f"would change nothing: there is no place {{flags}} or {{{lost[0]}}}")
         if known.command and "out" not in places and known.goal == "size":
             raise self._wrong("build", "command", "has no place {out}, whose size is the cost")
         if isinstance(known.check, str) and known.check != "none" and not known.runs:
@@ -194,10 +237,12 @@ class _Reader:
 
     def _space(self, command: str, run: str, goal: str) -> tuple[tuple[Setting, ...], dict[str, str]]:
         content = dict(self._tables.get("space", {}))
-        own = set(content) - {"start"}
-        names = content.pop("ready", [] if own or not command else suggested(command))
+        own = set(content)
+        names = content.pop("ready", [] if own - {"start"} or not command else suggested(command))
         start, settings, baselines = content.pop("start", ""), list[Setting](), dict[str, str]()
-        for name in [names] if isinstance(names, str) else names:
+        if "start" in own and not names:
+            raise self._wrong("space", "start", "is the level of a space that is ready; give a parameter another name")
+        for name in names if isinstance(names, list) else [names]:
             if name not in READY:
                 raise self._wrong("space", "ready", f"names no space that is ready.{did_you_mean(str(name), READY)}")
             if start not in ("", *LEVELS):
@@ -214,12 +259,16 @@ class _Reader:
                 str, known[each.when[0]].parameter.values if each.when[0] in known else ()
             ):
                 raise self._wrong("space", each.parameter.name, f"is for {' = '.join(each.when)}, which is no choice")
+            if each.when and known[each.when[0]].parameter.kind is Kind.SLOT:
+                raise self._wrong("space", each.parameter.name, f"is for {each.when[0]}, which is an order")
         if len(known) < len(settings):
             twice = next(name for name in known if sum(each.parameter.name == name for each in settings) > 1)
             raise self._wrong("space", twice, "is there twice: the space that is ready has it, too")
         return tuple(settings), baselines
 
     def _setting(self, name: str, value: Any) -> Setting:  # noqa: ANN401 - what TOML holds
+        if not name.isprintable() or not name or name == "out":
+            raise self._wrong("space", "", f"{name!r} cannot be the name of a parameter; choose another")
         if value == "switch":
             return Setting(choice(name, ("off", "on")), ("", name))
         table = value if isinstance(value, dict) else {"choice": value} if isinstance(value, list) else {}
@@ -271,6 +320,15 @@ class _Reader:
             elif inside and key and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*[=.]""", line):
                 return number
         return found
+
+
+def _with_input(run: str, name: str) -> str:
+    """Return a command with a file in each place `{input}`: as one word, or inside quotes as it is."""
+
+    def text(found: re.Match[str]) -> str:
+        return name if is_quoted(run[: found.start()]) else shlex.quote(name)
+
+    return re.sub(r"\{input\}", text, run)
 
 
 def _is_plain(value: object) -> bool:
