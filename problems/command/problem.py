@@ -28,8 +28,8 @@ _EXAMPLES = Path(__file__).parent / "examples"
 _MEMORY = 16 << 30
 _LARGEST, _MOST = 64 << 20, 10_000
 """Largest folder, in bytes and in files: it is copied for each build."""
-_FORMAT = 1
-"""Increase it when the cost of a candidate changes."""
+_FORMAT, _FORMAT_GIVEN = 1, 2
+"""Increase them when the cost of a candidate changes: in general, and where both a build and its runs take values."""
 
 
 class CommandProblem(LiveProblem):
@@ -95,7 +95,7 @@ class CommandProblem(LiveProblem):
             state.update(str(path.relative_to(self.build.folder)).encode() + hashlib.sha256(content).digest())
         rest = astuple(self.build)[3:]
         tools = [_version(with_zig(command)[0]) for command in (self.build.command, *self.build.runs)]
-        return f"{_FORMAT}|{self.space.digest()}|{rest!r}|{tools}|{state.hexdigest()}"
+        return f"{_FORMAT_GIVEN if self._given else _FORMAT}|{self.space.digest()}|{rest!r}|{tools}|{state.hexdigest()}"
 
     def values(self, config: NDArray) -> Values:
         """Return what a candidate puts into the places of commands, by name."""
@@ -114,6 +114,12 @@ class CommandProblem(LiveProblem):
         return "\n".join(
             (known.command, *known.build_environment.values(), *known.runs, *known.run_environment.values())
         )
+
+    @property
+    def _given(self) -> bool:
+        """Whether both the build and its runs take values."""
+        runs = "".join((*self.build.runs, *self.build.run_environment.values()))
+        return bool(self.build.command) and any(f"{{{name}}}" in runs for name, _ in self.values(self.default_row()))
 
     def _each(self, config: NDArray) -> list[tuple[Setting, list[int]]]:
         """Return each setting with the indices of its columns."""
@@ -135,23 +141,33 @@ class CommandProblem(LiveProblem):
     def ratios(self, config: NDArray, reference: NDArray | str, first: int, count: int) -> list[float]:
         """Return logarithms of ratios of two candidates, measured in turns; `reference` may name a baseline."""
         if isinstance(reference, str):
-            theirs = ((FLAGS, self.build.baselines[reference]),)
-            return self._ratios(self.values(config), theirs, first, count, reference)
+            return self._ratios(self.values(config), self._baseline(reference), first, count, reference)
         return self._ratios(self.values(config), self.values(reference), first, count)
 
     def baselines(self) -> dict[str, float]:
         """Return the costs of other levels, as far as their builds work."""
-        outcomes, _ = self._outcomes([((FLAGS, text),) for text in self.build.baselines.values()])
+        outcomes, _ = self._outcomes([self._baseline(name) for name in self.build.baselines])
         return {name: outcome[0] for name, outcome in zip(self.build.baselines, outcomes, strict=True)}
 
+    def _baseline(self, name: str) -> Values:
+        """Return a baseline's flags, and in all other places what the default has."""
+        default = self.values(self.default_row())
+        return tuple((place, self.build.baselines[name] if place == FLAGS else text) for place, text in default)
+
     def paste(self, config: NDArray) -> str:
-        """Return the command that builds, with a candidate's flags in it; of a run alone, that command."""
+        """Return the command that builds, with a candidate's flags in it, and one that runs if it takes any, too."""
         values, known = dict(self.values(config)), self.build
-        template, environment = known.command, known.build_environment
-        if not template:
-            template, environment = known.runs[0], known.run_environment
+        commands = [(known.command, known.build_environment)] if known.command else []
+        if self._given or not known.command:
+            commands.append((known.runs[0], known.run_environment))
+        return "\n".join(self._pasted(*each, values) for each in commands)
+
+    def _pasted(self, template: str, environment: dict[str, str], values: dict[str, str]) -> str:
         variables = [filled(f"{name}={text}", values) for name, text in environment.items()]
-        return " ".join([*variables, re.sub(r"\s+", " ", filled(template, values)).strip()])
+        command = filled(template, values).strip()
+        if not re.search("[\"'\n]", command):  # else blanks may matter
+            command = re.sub(r"\s+", " ", command)
+        return " ".join([*variables, command])
 
     def flags(self, config: NDArray) -> str:
         """Return what a candidate puts into the place `{flags}`."""

@@ -21,6 +21,7 @@ from bbo_suite.supervised.commands import Ended, adopt_orphans, filled, last_wor
 from bbo_suite.timing import Ratios, SharedCosts, pair, smallest_difference
 
 from .. import elf
+from ..recorded.fields import SECONDS
 from .file import Build
 
 FACTS = "facts"
@@ -37,6 +38,8 @@ _NAMED = 200
 _KEPT = 12
 """Builds of candidates that are measured again, which are kept."""
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_GOES_ON = r"\.?\d|[eE][-+]?\d|,\d{3}(?!\d)"
+"""What follows if a number is not at its end; numbers of thousands may have commas."""
 _SHOWN = 80
 
 
@@ -46,7 +49,7 @@ class Made:
 
     Attributes:
       folder: where it is.
-      code: hash of what is loaded when it runs; empty if nothing was built.
+      code: hash of what is loaded when it runs and of what its run is given; empty if nothing was built.
       values: that were put into the commands.
     """
 
@@ -80,6 +83,7 @@ class Bench:
         self._ratios: Ratios | None = None
         self._build_limit, self._run_limits = build.build_seconds, [build.run_seconds] * len(build.runs)
         self._wanted: list[str] = []
+        self._units = dict[int, str]()
         started = time.perf_counter()
         try:
             self._reference = self._compiled(default)
@@ -219,8 +223,21 @@ class Bench:
         wanted = any("{out}" in text for text in (command, *dict(values).values()))
         if wanted and not (folder / _OUT).is_file():
             raise Failed("compile_error", "the build made no {out}")
-        programs = [folder / _OUT] if wanted else [file for file in new if elf.is_program(file)]
-        return Made(folder, elf.digest(programs or new), values)
+        given = self._given(values)
+        if not new and not given:
+            raise Failed("compile_error", "the build made no file in its folder; let it write the program to {out}")
+        out = [folder / _OUT] * wanted
+        programs = [*out, *(file for file in new if file not in out and elf.is_program(file))]
+        return Made(folder, elf.digest(programs or new) + given, values)
+
+    def _given(self, values: Values) -> str:
+        """Return what the runs take of the values, empty if nothing: the same code then runs in another way."""
+        places, known = dict(values), self._build
+        return "".join(
+            f"|{taken}"
+            for text in (*known.runs, *known.run_environment.values())
+            if (taken := filled(filled(text, places), places)) != text
+        )
 
     def _command(
         self, template: str, environment: dict[str, str], values: Values, folder: Path, printed: Path, seconds: float
@@ -254,25 +271,19 @@ class Bench:
     def _cost_at(self, made: Made, place: int, ended: Ended) -> float:
         if self._build.goal == "time":
             return max(ended.cpu if self._build.clock == "cpu" else ended.wall, 1e-6)
-        found = re.search(self._build.goal, self._output(place))
-        try:
-            number = float(found[1]) if found else math.nan
-        except ValueError:
-            number = math.nan
-        if not 0 < number < math.inf:
-            what = f"{found[1]!r}, not a number above 0," if found else "nothing"
-            raise Failed("runtime_error", f"the run printed {what} for the goal {self._build.goal!r}")
-        return number
+        number, unit = number_for(self._build.goal, self._output(place), self._output(place, ".err"))
+        first = self._units.setdefault(place, unit)
+        return number * SECONDS[first] / SECONDS[unit] if {first, unit} <= SECONDS.keys() else number
 
-    def _output(self, place: int) -> str:
-        return (self._scratch / f"printed{place}.txt").read_bytes().decode(errors="replace")
+    def _output(self, place: int, kind: str = ".txt") -> str:
+        return (self._scratch / f"printed{place}{kind}").read_bytes().decode(errors="replace")
 
     def _printed(self, made: Made, place: int) -> str:
         """Return what the last run printed, without the number that is the cost."""
         text = self._output(place)
         if self._build.goal in ("time", "size"):
             return text
-        return re.sub(self._build.goal, lambda found: found[0].replace(found[1], "#"), text)
+        return re.sub(self._build.goal, _without_number, text)
 
     def _why_wrong(self, made: Made) -> str:
         """Return how the output of the last runs differs from the default's, or what the check says; else empty."""
@@ -288,12 +299,15 @@ class Bench:
         return ""
 
     def _check(self, made: Made) -> str:
-        """Run the check's command, if there is one; return how it ended if not well."""
+        """Run the check's command, if there is one, on each output; return how it ended if not well."""
         if not isinstance(self._build.check, str) or self._build.check in ("stdout", "none"):
             return ""
+        outputs = [self._scratch / f"printed{place}.txt" for place in range(len(self._build.runs))]
+        return next(filter(None, (self._checked(made, self._build.check, each) for each in outputs)), "")
+
+    def _checked(self, made: Made, check: str, output: Path) -> str:
         printed, limit = self._scratch / "checked.txt", self._build.run_seconds
-        output = shlex.quote(str(self._scratch / "printed0.txt"))
-        command = self._build.check.replace("{stdout}", output)
+        command = check.replace("{stdout}", shlex.quote(str(output)))
         ended = self._command(command, self._build.run_environment, made.values, made.folder, printed, limit)
         said = last_words(printed)
         why = ended.failure(limit)
@@ -314,6 +328,38 @@ class Bench:
         noise, cost = self._ratios.noise, self._ratios.cost
         told = {seconds: smallest_difference(noise, int(seconds / max(2 * wall, 1e-3))) for seconds in (5, 60)}
         return facts | {"cost": cost, "noise": noise, "told": told}
+
+
+def number_for(goal: str, printed: str, errors: str) -> tuple[float, str]:
+    """Return the number that a goal finds first in an output, and the word after it, which may be its unit.
+
+    Raises:
+      Failed: there is none, or only a part of a number.
+    """
+    found = re.search(goal, printed)
+    if not found:
+        where = "; what it printed as errors has it: add 2>&1 to the command" if re.search(goal, errors) else ""
+        raise Failed("runtime_error", f"the run printed nothing for the goal {goal!r}{where}")
+    text, after = found[1] or "", printed[found.end(1) :]
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise Failed("runtime_error", f"the run printed {text!r}, not a number above 0, for the goal {goal!r}")
+    ends_inside = found.end() == found.end(1) and re.match(_GOES_ON, after)
+    if ends_inside or (text[0].isdigit() and re.search(r"\d\.?$", printed[: found.start(1)])):
+        whole = re.sub(r".*\s", "", printed[: found.end(1)]) + re.split(r"\s", after, maxsplit=1)[0]
+        advice = "write its group as ([0-9.]+), with what is before and after it; it must have no commas"
+        raise Failed("runtime_error", f"the goal {goal!r} takes {text!r}, a part of {whole[:_SHOWN]!r}; {advice}")
+    return number, re.match(r"[ \t]*([^\W\d_]*)", after)[1]  # type: ignore[index]
+
+
+def _without_number(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[0]
+    start, end = (place - found.start() for place in found.span(1))
+    return f"{found[0][:start]}#{found[0][end:]}"
 
 
 def difference(printed: str, wanted: str, tolerance: float) -> str:

@@ -12,7 +12,7 @@ import pytest
 import bbo_suite
 from bbo_problems import elf
 from bbo_problems.command.ready import suggested
-from bbo_problems.command.worker import difference
+from bbo_problems.command.worker import Failed, difference, number_for
 from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import default_value
 from bbo_suite.core.problem import SAME_CODE
@@ -145,6 +145,87 @@ def test_equal_code_is_one_measurement_with_gcc_make_and_cmake(described, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("build", "run"),
+    [
+        ("cp work.sh {out}", "sh {out} {flags}"),
+        ("cp work.sh {out}", "sh -c 'sh {out} $WORK'"),
+    ],
+)
+def test_equal_programs_that_are_run_in_other_ways_are_other_measurements(described, build, run):
+    environment = 'environment = {WORK = "{flags}"}\n' * ("WORK" in run)
+    text = f'[build]\ncommand = """{build}"""\n[run]\ncommand = "{run}"\n{environment}[check]\noutput = "none"\n'
+    problem = described(f'{text}[space]\nwhat = [" -none", " -fast"]\n')
+    assert bbo_suite.evaluate(problem, np.array([[1]])).values[0] < 0.8
+    assert max(problem.ratios(np.array([1]), problem.default_row(), 0, 3)) < 0
+
+
+@pytest.mark.slow
+@needs_gcc
+def test_an_equal_program_with_another_library_is_another_measurement(described, tmp_path):
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library/lib.c").write_text("int cost(void) { return COST; }\n")
+    main = '#include <stdio.h>\nint cost(void);\nint main(void) { return printf("cost: %d\\n", cost()) < 0; }\n'
+    (tmp_path / "library/main.c").write_text(main)
+    build = "gcc {flags} -fPIC -shared -o libx.so lib.c && gcc -o {out} main.c -L. -lx"
+    run = '[run]\ncommand = "{out}"\nenvironment = {LD_LIBRARY_PATH = "."}\n'
+    text = f"[build]\ncommand = '{build}'\n{run}[cost]\ngoal = 'cost: (\\d+)'\n"
+    problem = described(f'{text}[space]\nwhat = ["-DCOST=10", "-DCOST=5"]\n', "library/tune.toml")
+    assert bbo_suite.evaluate(problem, np.array([[1]])).values.tolist() == pytest.approx([0.5])
+
+
+@pytest.mark.slow
+@needs_gcc
+def test_levels_are_compared_with_the_defaults_in_all_other_places(described, tmp_path):
+    (tmp_path / "levels").mkdir()
+    (tmp_path / "levels/program.c").write_text(PROGRAM)
+    build = '[build]\ncommand = "gcc {flags} {more} -o {out} program.c"\n[cost]\ngoal = "size"\n'
+    problem = described(f'{build}[space]\nready = "gcc"\nmore = ["-g", "-g1"]\n', "levels/tune.toml")
+    assert set(problem.baselines()) >= {"-O2", "-O3"} and np.isfinite([*problem.baselines().values()]).all()
+
+
+@pytest.mark.slow
+def test_a_check_sees_the_output_of_each_input(described, tmp_path):
+    text = '[run]\ncommand = "echo {what} {input}"\ninputs = ["a", "b"]\n'
+    check = "[check]\noutput = \"sh -c '! grep -q bad.b {stdout}'\"\n"
+    problem = described(f'{text}{check}[space]\nwhat = ["good", "bad", "fine"]\n')
+    found = bbo_suite.evaluate(problem, np.array([[1], [2]]))
+    assert found.status.tolist() == [Status.WRONG_RESULT, Status.OK]
+
+
+@pytest.mark.parametrize(
+    ("goal", "printed", "outcome"),
+    [
+        (r"t: ([\d.]+)", "t: 12.5 ms\nt: 9", (12.5, "ms")),
+        (r"t: (\S+)", "t: 1e-3\n2", (1e-3, "")),
+        (r"^\d+,(\d+),", "3,17,25", (17, "")),
+        (r"t: (\d+)", "t: 12.5", "takes '12', a part of '12.5'"),
+        (r"t: (\d+)", "t: 1,234,567 cycles", "takes '1', a part of '1,234,567'"),
+        (r"t.*(\d+)", "t: 12345", "takes '5', a part of '12345'"),
+        (r"t.*(\d+)", "t: 1.5", "takes '5', a part of '1.5'"),
+        (r"t: (\d+)?", "t: x", "printed '', not a number"),
+        (r"u: (\d+)", "t: 5", "printed nothing for .*'\"\\)$"),
+        (r"error (\d+)", "t: 5", "printed nothing for .*2>&1"),
+    ],
+)
+def test_a_goal_finds_a_whole_number_and_its_unit(goal, printed, outcome):
+    if isinstance(outcome, tuple):
+        assert number_for(goal, printed, "error 7") == outcome
+        return
+    with pytest.raises(Failed, match=outcome):
+        number_for(goal, printed, "error 7")
+
+
+@pytest.mark.slow
+def test_numbers_of_time_are_compared_in_one_unit(described):
+    text = "[run]\ncommand = \"echo t1: {what}\"\n[cost]\ngoal = 't1: (\\S+)'\n[check]\noutput = 'none'\n"
+    problem = described(f'{text}[space]\nwhat = ["500 ms", "1 s", "1 ms", "5 apples"]\n')
+    assert bbo_suite.evaluate(problem, np.array([[1], [2], [3]])).values.tolist() == pytest.approx([2, 0.002, 0.01])
+    text = "[run]\ncommand = \"sh -c 'echo t1: $((1 + $$ % 2))' {flags}\"\n[cost]\ngoal = 't1: (\\S+)'\n"
+    assert default_value(described(f'{text}[space]\nwhat = ["a", "b"]\n')) == 1  # a 1 of the name is no number
+
+
+@pytest.mark.slow
 @needs_gcc
 def test_size_is_what_is_loaded_and_costs_nothing_to_repeat(described, tmp_path):
     (tmp_path / "sized").mkdir()
@@ -220,6 +301,7 @@ BAD = [
 OTHERS = [
     ('build: command="sleep 73.25"\nseconds=0.5\nenvironment={A="{flags}"}', "the build took more than 0.5 s"),
     ('build: command="true {flags} {out}"', "the build made no {out}"),
+    ('build: command="true {flags}"', "the build made no file in its folder"),
     ('run: command="sleep 73.25"\nseconds=0.5\nenvironment={A="{flags}"}', "the run took more than 0.5 s"),
     ("run: command=\"sh -c 'read x </dev/tty' {flags}\"", "the run ended with exit code 2: .*/dev/tty"),
     ("run: command=\"sh -c 'read x' {flags}\"", "the run ended with exit code 1"),

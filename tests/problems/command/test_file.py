@@ -51,6 +51,20 @@ def test_each_kind_of_parameter_puts_its_text_where_it_belongs(described):
 
 def test_inputs_are_runs_and_a_space_in_a_name_is_quoted(described):
     assert described(GOOD).build.runs == ("{out} 'a b.txt'", "{out} c.txt")
+    inside = GOOD.replace('"{out} {input}"', '"""{out} "{input}" it\'s-{input}\'"""')
+    assert described(inside).build.runs[0] == """{out} "a b.txt" it's-a b.txt'"""
+
+
+def test_an_editors_mark_before_the_text_is_no_text(described):
+    assert described("\ufeff" + GOOD).build.runs
+
+
+def test_what_is_pasted_has_the_lines_and_blanks_that_matter_and_the_run_if_it_takes_values(described):
+    two_lines = GOOD.replace('"cc {flags} {order} -o {out} a.c"', "'''cc {flags} -c -D'A  B'\ncc {order} -o {out}'''")
+    problem = described(two_lines)
+    assert problem.paste(problem.default_row()) == "cc -O2 --param=n=10 -c -D'A  B'\ncc -a -b -c -o {out}"
+    problem = described(GOOD.replace(" {order}", "").replace("{out} {input}", "{out} {order} {input}"))
+    assert problem.paste(problem.default_row()) == "cc -O2 --param=n=10 -o {out} a.c\n{out} -a -b -c 'a b.txt'"
 
 
 def test_what_is_built_decides_the_content_and_comments_and_stored_studies_do_not(described, tmp_path):
@@ -85,6 +99,24 @@ MISTAKES = [
     ('{level = "-O3"}', '{levl = "-O3"}', 12, "[space] width", "no choice"),
     ("[space]\n", "[space]\nready = 'gccc'\n", 9, "[space] ready", "Did you mean 'gcc'"),
     ("{flags} {order}", "", 2, "[build] command", "no place {flags}"),
+    ("{flags} ", "", 9, "[space] level", "would change nothing: there is no place {flags} or {level}"),
+    ("[run]", "[run]\nseconds = inf", 5, "[run] seconds", "at most 1,000,000"),
+    ("[run]", "[run]\nenvironment = {'A=B' = ''}", 5, "[run] environment", "'A=B'"),
+    ('"{out} {input}"', '" "', 5, "[run] command", "blank"),
+    ("[run]", "[check]\noutput = -1\n[run]", 5, "[check] output", "0 or more"),
+    ("[run]", "[check]\noutput = nan\n[run]", 5, "[check] output", "0 or more"),
+    ("[run]", "[check]\noutput = ''\n[run]", 5, "[check] output", "blank"),
+    ("[run]", "[check]\noutput = '\"'\n[run]", 5, "[check] output", "No closing quotation"),
+    ("[run]", "folder = 'none'\n[run]", 4, "[build] folder", "no folder"),
+    ("[run]", "files = ['none']\n[run]", 4, "[build] files", "no such file"),
+    ("[run]", "files = ['../a.c']\n[run]", 4, "[build] files", "not inside"),
+    ("[run]", "files = ['/']\n[run]", 4, "[build] files", "not inside"),
+    ("[run]", "files = ['a**']\n[run]", 4, "[build] files", "no pattern"),
+    ("[space]\n", "[space]\nready = 1\n", 9, "[space] ready", "names no space"),
+    ("[space]\n", "[space]\nstart = [1, 2]\n", 9, "[space] start", "another name"),
+    ("[space]\n", "[space]\nout = [1, 2]\n", 8, "[space]", "'out' cannot be the name"),
+    ("[space]\n", '[space]\n"a\\nb" = [1, 2]\n', 8, "[space]", r"'a\nb' cannot be the name"),
+    ('{level = "-O3"}', '{order = "-a"}', 12, "[space] width", "an order"),
 ]
 
 
