@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 import shlex
 import shutil
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,10 +128,10 @@ def _toml(
 
 
 def _number(text: str | None) -> str | float | None:
-    try:
-        return text if text is None else float(text)
-    except ValueError:
-        return text
+    with suppress(ValueError):
+        if text is not None and math.isfinite(number := float(text)):
+            return number
+    return text  # also nan and inf, which are no JSON
 
 
 def _space(space: str | None) -> str:
@@ -136,12 +139,19 @@ def _space(space: str | None) -> str:
     if space is None or not space.endswith(".toml"):
         return "[space]" + (f"\nready = {json.dumps(space)}" if space else "")
     try:
-        text = Path(space).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = Path(space).read_text(encoding="utf-8-sig")
+        tables = tomllib.loads(text)
+    except (OSError, ValueError) as error:
         raise UserError(f"cannot read the space {space}: {getattr(error, 'strerror', None) or error}") from None
-    if "[space]" not in text:
+    if "space" not in tables:
         raise UserError(f'{space} has no table [space]; write, for example, [space] and ready = "gcc"')
-    return text[text.index("[space]") :]
+    start = re.search(r"^[ \t]*(\[space\])", text, re.MULTILINE)
+    found = text[start.start(1) :] if start else ""
+    if re.findall(r"^\s*\[.*", found, re.MULTILINE)[1:] or tomllib.loads(found) != {"space": tables["space"]}:
+        raise UserError(
+            f"{space}: write [space] as its last table, with each parameter on a line that begins with its name"
+        )
+    return found
 
 
 @contextmanager
@@ -169,7 +179,7 @@ def _start_at_the_best_level(registry: Registry, file: Path) -> None:
     from ..store.folders import has_runs
 
     text = file.read_text(encoding="utf-8")
-    if _START in text or has_runs(file.parent):
+    if _begins_elsewhere(text) or has_runs(file.parent):
         return
     problem = registry.load(f"{FAMILY}:{file}")
     if problem.space.name(0) != "level":
@@ -180,6 +190,10 @@ def _start_at_the_best_level(registry: Registry, file: Path) -> None:
         file.write_text(f'{text}{_START}"{best}"\n', encoding="utf-8")
         gain = effect(1 / known[best], problem.unit) if problem.noisy else f"{known[best]:,.0f} {problem.unit}"
         print(f"the search begins at {best}, the best level ({gain})", file=sys.stderr)
+
+
+def _begins_elsewhere(text: str) -> bool:
+    return any(line.startswith(_START) for line in text.splitlines())
 
 
 _START = "start = "
@@ -233,7 +247,7 @@ def _found(registry: Registry, study: str, results: Path, quiet: bool) -> tuple[
     recommended = {"config": best.loaded.space.pack(best.minimal.config), "text": best.paste}
     write_json(results / study / _RECOMMENDED, recommended)
     rivals = [DEFAULT] if best.minimal.needed else []
-    if _START in (results / study / _FILE).read_text(encoding="utf-8"):
+    if _begins_elsewhere((results / study / _FILE).read_text(encoding="utf-8")):
         rivals.append("-O3" if best.loaded.noisy else "-Oz")
     if rivals:
         _say("comparing what is left with the default", quiet)
@@ -313,6 +327,8 @@ def confirm(
 
     if bool(study) == bool(command) or bool(command) != bool(against):
         raise UserError("name a study to confirm, or two commands: --command NEW --against OLD")
+    if command and command == against:
+        raise UserError("--command and --against are the same command; give the one that it is compared with")
     registry, verdicts = Registry(tuple(plugin or ())), []
     with _claim(registry, command, against, run, inputs or [], goal, check, wall) as claim:
         with reserved(True):  # problems may print

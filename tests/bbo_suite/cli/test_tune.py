@@ -90,6 +90,12 @@ MISTAKES = [
     (("tune", "--run", "sh work.sh {flags}", "--space", "none.toml"), "cannot read the space none.toml"),
     (("tune", "--run", "sh work.sh {flags}", "--space", "work.toml"), "no table [space]"),
     (("tune", "--run", "sh work.sh {flags}", "--space", "gccc"), "Did you mean 'gcc'"),
+    (("tune", "--run", "sh work.sh {flags}", "--space", "late.toml"), "late.toml: write [space] as its last table"),
+    (("tune", "--run", "sh work.sh {flags}", "--space", "sub.toml"), "sub.toml: write [space] as its last table"),
+    (("tune", "--run", "sh work.sh {flags}", "--space", "odd.toml"), "cannot read the space odd.toml"),
+    (("tune", "--run", "sh work.sh {flags}", "--space", "space.toml", "--check", "nan"), "nan cannot be started"),
+    (("tune", "--run", "sh work.sh {flags}", "--space", "space.toml", "--check=-1"), "a tolerance is 0 or more"),
+    (("confirm", "--command", "a", "--against", "a"), "are the same command"),
     (("tune", "--run", "sh nowhere.sh {flags}", "--space", "space.toml"), "the run ended with exit code"),
     ((*TUNE, "--strategy", "evolutoin"), "Did you mean 'evolution'"),
     (("confirm",), "name a study"),
@@ -102,6 +108,9 @@ MISTAKES = [
 @pytest.mark.parametrize(("arguments", "words"), MISTAKES)
 def test_a_mistake_is_one_sentence_and_leaves_no_study(suite, work, arguments, words):
     (work / "work.toml").write_text("[run]\n")
+    (work / "late.toml").write_text("[space]\na = [1, 2]\n[run]\ncommand = 'x'\n")
+    (work / "sub.toml").write_text("[space.a]\nchoice = [1, 2]\n")
+    (work / "odd.toml").write_text("[space\n")
     done = suite(*arguments)
     lines = [line for line in done.err.splitlines() if not line.startswith(("loading", "evaluating"))]
     assert done.code == 1 and done.out == "" and len(lines) == 1, done
