@@ -113,7 +113,11 @@ def start(
     named = owner or f"strategy {strategy.__name__}"
     settings = make(strategy.Options, options or {}, named) if options is None or isinstance(options, dict) else options
     with _boundary(owner, "its constructor"):
-        return strategy(task.at(strategy.level), budget, np.random.default_rng(seed), settings)
+        made = strategy(task.at(strategy.level), budget, np.random.default_rng(seed), settings)
+        if missing := [name for name in ("task", "budget") if not hasattr(made, name)]:
+            what = f"sets no {' and no '.join(missing)}; let it begin with super().__init__(task, budget, rng, options)"
+            raise UserError(f"{named}: its constructor {what}")
+        return made
 
 
 def drive(strategy: Strategy, answer: Answer, batch: int = 100, owner: str = "", spent: float = 0.0) -> Iterator[Batch]:

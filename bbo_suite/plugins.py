@@ -17,12 +17,13 @@ import sys
 import sysconfig
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from enum import Enum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .core.level import Level
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .core.versions import arguments_version, imports, is_ours, value_version
@@ -46,22 +47,41 @@ def classes_of(path: Path, base: Any) -> list[Any]:  # noqa: ANN401 - Strategy, 
     found = [c for c in every if issubclass(c, base)]
     if not every:
         kinds = "bbo_suite.Strategy, bbo_suite.Problem or bbo_suite.fleet.policy.Policy"
-        raise UserError(f"plugin {path} defines no subclass of {kinds}; add one")
+        begun = [c for kind in _kinds() for c in _defined(module, kind, abstract=True)]
+        lacks = [f"{c.__name__} lacks {' and '.join(sorted(c.__abstractmethods__))}" for c in begun]
+        raise UserError(
+            f"plugin {path} defines no {'complete ' * bool(begun)}subclass of {kinds}; {', '.join(lacks) or 'add one'}"
+        )
     if len(found) > 1:
         names = " and ".join(c.__name__ for c in found)
         raise UserError(
             f"plugin {path} defines more than one {base.__name__.lower()} ({names}); give each its own file"
         )
     for each in found:
-        check_instances(each)
+        check_class(each)
     return found
 
 
-def check_instances(found: type) -> None:
-    """Raise `UserError` unless the instances of a problem are a sequence of names."""
+def check_class(found: type) -> None:
+    """Raise `UserError` for wrong instances of a problem, or a wrong level or options of a strategy."""
+    if issubclass(found, Strategy):
+        _check_strategy(found)
     listed = getattr(found, "instances", ())
     if isinstance(listed, str) or not isinstance(listed, Collection):
         raise UserError(f"the instances of {found.__name__} are {repr(listed)[:60]}; give a tuple of their names")
+
+
+def _check_strategy(found: type[Strategy]) -> None:
+    level, options = found.level, found.Options
+    if not isinstance(level, Level):
+        known = ", ".join(f"Level.{each.name}" for each in Level)
+        raise UserError(f"the level of {found.__name__} is {repr(level)[:60]}; give one of {known}")
+    try:
+        fits = is_dataclass(options()) if callable(options) else False
+    except TypeError:  # a field has no default
+        fits = False
+    if not fits:
+        raise UserError(f"the Options of {found.__name__} must be a frozen dataclass whose fields have defaults")
 
 
 def file_of(found: type) -> Path | None:
@@ -75,9 +95,9 @@ def _kinds() -> tuple[Any, ...]:
     return (Strategy, Problem) if fleet is None else (Strategy, Problem, fleet.Policy)
 
 
-def _defined(module: ModuleType, base: type) -> list[type]:
+def _defined(module: ModuleType, base: type, abstract: bool = False) -> list[Any]:
     classes = [c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__]
-    return [c for c in classes if issubclass(c, base) and not inspect.isabstract(c)]
+    return [c for c in classes if issubclass(c, base) and inspect.isabstract(c) == abstract]
 
 
 def imported(path: Path, what: str = "plugin") -> ModuleType:

@@ -18,7 +18,7 @@ from .core.problem import Problem, set_fact
 from .core.strategy import Strategy
 from .core.versions import code_version, is_ours
 from .errors import UserError, did_you_mean, error_boundary, one_line, unfit_name
-from .plugins import Objects, ProblemRecipe, check_instances, classes_of, file_of, id_of_class
+from .plugins import Objects, ProblemRecipe, check_class, classes_of, file_of, id_of_class
 from .store.identity import CODE, UNVERSIONED
 
 _FEW = 5
@@ -292,6 +292,7 @@ def _strategy_id(registry: Registry, given: Any) -> str | tuple[str, type[Strate
     if not (isinstance(given, type) and issubclass(given, Strategy)):
         raise UserError(f"{_shown(given)} is not a strategy; give an id or a subclass of bbo_suite.Strategy")
     _check_concrete(given)
+    check_class(given)
     if registered := registry.id_of(given):
         return registered
     name = id_of_class(given)
@@ -324,7 +325,7 @@ def _problem_id(registry: Registry, given: Any) -> str | ProblemRecipe:  # noqa:
 
 
 def _first(made: type[Problem]) -> tuple[str]:
-    check_instances(made)
+    check_class(made)
     if not made.instances:
         name = made.__name__
         raise UserError(f"problem class {name} lists no instances; give an object instead, such as {name}(...)")

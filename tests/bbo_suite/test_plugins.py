@@ -113,6 +113,22 @@ def test_problems_that_are_dataclasses_of_any_kind_run_and_resume(run, problem):
     assert study == run(problems=problem) and len(study.frame()) == 20
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("level = 'structure'", "the level of Mine is 'structure'; give one of Level.COSTS, "),
+        ("Options = {'a': 1}", "the Options of Mine must be a frozen dataclass whose fields have defaults"),
+        ("Options = dataclass(type('Options', (), {'__annotations__': {'a': int}}))", "whose fields have defaults"),
+        ("ask = Strategy.ask", "no complete subclass of .*; Mine lacks ask$"),
+        ("def __init__(self, *arguments): pass", "no task and no budget; let it begin with super"),
+    ],
+)
+def test_wrong_attributes_of_a_strategy_are_one_sentence(run, put, body, words):
+    text = f"from dataclasses import dataclass{BASE.replace('Base', 'Mine')}    {body}\n"
+    with pytest.raises(UserError, match=words):
+        run("mine", plugins=[put("mine.py", text)])
+
+
 def test_a_file_beside_a_plugin_is_imported(run, put):
     put("one/beside.py", BASE)
     study = run("mine", plugins=[put("one/mine.py", BESIDE)])
