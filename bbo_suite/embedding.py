@@ -15,6 +15,7 @@ from .core.strategy import Strategy, Told
 from .core.task import Structure, Task
 from .errors import UserError, error_boundary
 from .loop import checked, start
+from .plugins import check_class
 from .registry import Registry
 
 Candidate = Mapping[str, Any] | NDArray
@@ -50,7 +51,16 @@ def optimizer(
     """
     if budget < 1:
         raise UserError(f"budget must be 1 or more, not {budget}")
+    if seed < 0:
+        raise UserError(f"seed must be 0 or more, not {seed}")
+    if not isinstance(space, Space):
+        raise UserError(
+            f"the space must be a bbo_suite.Space, such as bbo_suite.product returns, not {repr(space)[:60]}"
+        )
     made = Registry(tuple(map(Path, plugins))).strategy(strategy) if isinstance(strategy, str) else strategy
+    if not (isinstance(made, type) and issubclass(made, Strategy)):
+        raise UserError(f"{repr(made)[:60]} is not a strategy; give an id or a subclass of bbo_suite.Strategy")
+    check_class(made)
     owner = f"strategy {strategy if isinstance(strategy, str) else made.__name__}"
     row = _first(space, seed) if default is None else _rows(space, [default])[0]
     task = Task("your own loop", space, row, "your unit", structure)
@@ -91,7 +101,7 @@ class Optimizer:
         """
         if len(self._proposed):
             raise UserError("tell the costs of the candidates that you have before you ask for more")
-        if n < 1:
+        if not isinstance(n, int | np.integer) or n < 1:
             raise UserError(f"ask for 1 candidate or more, not {n}")
         while not self.done:
             with error_boundary(self._owner, "ask"):
@@ -111,11 +121,15 @@ class Optimizer:
         Raises:
           UserError: they are other candidates, or a cost is missing or no number.
         """
-        rows, values = _rows(self._space, candidates), np.asarray(costs, np.float64)
+        rows = _rows(self._space, candidates)
         if not len(rows) and not len(self._proposed):  # nothing was left to try
             return
         if not np.array_equal(rows, self._proposed[self._allowed]):
             raise UserError("tell the costs of exactly the candidates that `ask` returned, in their order")
+        try:
+            values = np.asarray(costs, np.float64)
+        except (TypeError, ValueError):
+            values = np.empty(0)
         if values.shape != (len(rows),) or not (values > -np.inf).all():
             raise UserError(f"give one cost for each of the {len(rows)} candidates; one that failed costs inf")
         if values.min() < self.best_cost:

@@ -129,9 +129,7 @@ _FACTORS = (2, 10, 50)
 @app.command()
 def forecast(
     study: StudyName,
-    at: Annotated[
-        list[int] | None, typer.Option(metavar="N", min=1, help="After N evaluations in all. May be repeated.")
-    ] = None,
+    at: Annotated[list[int] | None, count_option("After so many evaluations in all. May be repeated.")] = None,
     results: Results = Path("results"),
     as_json: AsLines = False,
 ) -> None:

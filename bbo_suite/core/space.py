@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -291,7 +292,8 @@ def product(*parameters: Parameter, constraints: Sequence[Constraint] = ()) -> S
     Raises:
       ValueError: two parameters have the same name, or `Space` refuses the arguments.
     """
-    twice = {p.name for p in parameters if sum(p.name == other.name for other in parameters) > 1}
+    slots = (f"{p.name}[{i}]" for p in parameters if p.kind is Kind.SLOT for i in range(p.length))
+    twice = [name for name, many in Counter([*(p.name for p in parameters), *slots]).items() if many > 1]
     if twice:
         raise ValueError(f"parameter {min(twice)!r} occurs twice; give each parameter its own name")
     owners = [p for p in parameters for _ in range(p.length)]

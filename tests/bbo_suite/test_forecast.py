@@ -54,7 +54,7 @@ def test_the_command_forecasts_each_strategy_and_no_gain_beyond_the_optimum(tmp_
     (made,) = row["forecasts"]
     assert row["gain"] <= made["low"] <= made["median"] <= made["high"] <= most + 1e-9 and made["evaluations"] == 600
     assert "after 120" in suite("forecast", "s").out
-    assert suite("forecast", "s", "--at", "10").code == 1
+    assert suite("forecast", "s", "--at", "1e1").code == 1
 
 
 def test_a_line_says_what_more_brings_and_nothing_of_what_is_short_or_exhausted():

@@ -194,3 +194,26 @@ def test_mistakes_are_named():
         bbo_suite.optimizer("annealing", SPACE, budget=10, options={"heta": 1.0})
     with pytest.raises(bbo_suite.UserError, match="budget"):
         bbo_suite.optimizer("annealing", SPACE, budget=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"space": [1]}, r"the space must be a bbo_suite.Space, .*not \[1\]"),
+        ({"strategy": 5}, "5 is not a strategy"),
+        ({"seed": -1}, "seed must be 0 or more, not -1"),
+        ({"n": 1.5}, "ask for 1 candidate or more, not 1.5"),
+        ({"costs": (1.0 for _ in range(2))}, "give one cost for each of the 2 candidates"),
+        ({"costs": [1j, 2]}, "give one cost for each of the 2 candidates"),
+    ],
+)
+def test_mistakes_of_a_loop_of_ones_own_are_one_sentence(given, words):
+    settings = {"strategy": "random", "space": SPACE, "seed": 0, "n": 2, "costs": [1, 2], **given}
+    with pytest.raises(bbo_suite.UserError, match=words):
+        optimizer = bbo_suite.optimizer(settings["strategy"], settings["space"], budget=20, seed=settings["seed"])
+        optimizer.tell(optimizer.ask(settings["n"]), settings["costs"])
+
+
+def test_a_parameter_cannot_have_the_name_of_another_ones_slot():
+    with pytest.raises(ValueError, match=r"parameter 'x\[0\]' occurs twice"):
+        bbo_suite.product(bbo_suite.choice("x[0]", [1, 2]), bbo_suite.permutation("x", [1, 2]))
