@@ -34,25 +34,55 @@ _NEAR = 1.5
 """Only settings that take at most this many times as long as the fastest matter for it: a search stays near these."""
 
 
+Loss = Callable[[Array, Array, Array], Array]
+"""Takes `(b, c)` scores of c settings of each of b kernels, logs of their seconds, and which are real."""
+
+
+def log_mse(scores: Array, logs: Array, real: Array) -> Array:
+    """Return the mean squared error of scores as logs of seconds."""
+    return jnp.where(real, (scores - logs) ** 2, 0.0).sum() / jnp.maximum(real.sum(), 1)
+
+
+def pairwise(penalty: Callable[[Array], Array]) -> Loss:
+    """Return the mean penalty of all pairs of settings of a kernel with different times (Kaufman et al. 2021).
+
+    A pair counts as often as any other; those that differ by less than a thousandth are not ordered.
+
+    Args:
+      penalty: takes by how much the scores of the slower settings exceed those of the faster ones.
+    """
+
+    def loss(scores: Array, logs: Array, real: Array) -> Array:
+        slower = (logs[:, :, None] - logs[:, None, :] > 1e-3) & real[:, :, None] & real[:, None, :]
+        margins = scores[:, :, None] - scores[:, None, :]
+        return jnp.where(slower, penalty(margins), 0.0).sum() / jnp.maximum(slower.sum(), 1)
+
+    return loss
+
+
+rank = pairwise(lambda margins: jax.nn.softplus(-margins))
+"""The logistic loss of pairs."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How a network is trained.
 
     Attributes:
       kinds: what it predicts: `GRAPH_KINDS` or `SETTING_KINDS`.
-      loss: of `LOSSES`.
+      loss: `log_mse` for absolute times, `rank` for an order within each kernel.
       reduction: of `model.REDUCTIONS`.
       epochs: times that each kernel is seen.
     """
 
     kinds: tuple[str, ...]
-    loss: str
+    loss: Loss
     reduction: str = "mean"
     epochs: int = 30
 
 
-GRAPH = Recipe(GRAPH_KINDS, "log_mse")
-RELATIVE = Recipe(SETTING_KINDS, "rank")
+GRAPH = Recipe(GRAPH_KINDS, log_mse)
+RELATIVE = Recipe(SETTING_KINDS, rank)
 
 
 class Lesson(NamedTuple):
@@ -73,11 +103,25 @@ class Lesson(NamedTuple):
     real: NDArray[np.bool_]
 
 
-def train(data: Kernels, recipe: Recipe, rng: Generator, shown: Callable[[int, float], None]) -> Network:
+def new_network(data: Kernels, recipe: Recipe, key: Array) -> Network:
+    """Return a network that is not yet trained, for features as they are distributed in a data set."""
+    nodes, kernels = Standard.of(data.graphs.nodes), Standard.of(_features(data, recipe.kinds[0]))
+    scale = 1.0 if recipe.loss is log_mse else RANKED
+    return Network(nodes, kernels, recipe.kinds, recipe.reduction, key, scale)
+
+
+def train(
+    data: Kernels,
+    recipe: Recipe,
+    rng: Generator,
+    shown: Callable[[int, float], None],
+    start: Callable[[Kernels, Recipe, Array], Network] = new_network,
+) -> Network:
     """Return a network that is trained on a data set.
 
     Args:
       shown: called with each epoch and its mean loss.
+      start: makes the network, as `new_network` does.
 
     Raises:
       UserError: there is nothing to learn from, or the loss is no longer a number.
@@ -85,7 +129,7 @@ def train(data: Kernels, recipe: Recipe, rng: Generator, shown: Callable[[int, f
     lessons = [(kind, lesson) for kind in recipe.kinds for lesson in _lessons(data, kind, rng)]
     if not lessons:
         raise UserError("the data has no kernel with two settings that fit; make data with more programs")
-    network = _new(data, recipe, jax.random.key(int(rng.integers(2**31))))
+    network = start(data, recipe, jax.random.key(int(rng.integers(2**31))))
     rate = optax.cosine_decay_schedule(_RATE, recipe.epochs * len(lessons))
     optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(rate))
     state = optimizer.init(eqx.filter(network, eqx.is_inexact_array))
@@ -107,24 +151,18 @@ def _step(
     state: optax.OptState,
     lesson: Lesson,
     kind: str,
-    loss: str,
+    loss: Loss,
     optimizer: optax.GradientTransformation,
 ) -> tuple[Network, optax.OptState, Array]:
     def error(network: Network) -> Array:
         scores = network.score(
             kind, network.embed(lesson.batch), jnp.asarray(lesson.features), jnp.asarray(lesson.estimates)
         )
-        return LOSSES[loss](scores, lesson.logs, lesson.real)
+        return loss(scores, jnp.asarray(lesson.logs), jnp.asarray(lesson.real))
 
     value, gradient = eqx.filter_value_and_grad(error)(network)
     updates, state = optimizer.update(gradient, state)
     return eqx.apply_updates(network, updates), state, value
-
-
-def _new(data: Kernels, recipe: Recipe, key: Array) -> Network:
-    nodes, kernels = Standard.of(data.graphs.nodes), Standard.of(_features(data, recipe.kinds[0]))
-    scale = RANKED if recipe.loss == "rank" else 1.0
-    return Network(nodes, kernels, recipe.kinds, recipe.reduction, key, scale)
 
 
 def _features(data: Kernels, kind: str) -> NDArray[np.float32]:
@@ -155,25 +193,6 @@ def _hidden(batch: Batch, rng: Generator) -> Batch:
     """Return a batch as the network is shown it while it learns."""
     unknown = rng.random(batch.opcodes.shape) < _HIDDEN_OPCODES
     return batch._replace(opcodes=np.where(unknown, 0, batch.opcodes).astype(np.int16))
-
-
-def log_mse(scores: Array, logs: Array, real: Array) -> Array:
-    """Return the mean squared error of `(b, c)` scores as logs of seconds."""
-    return jnp.where(real, (scores - logs) ** 2, 0.0).sum() / jnp.maximum(real.sum(), 1)
-
-
-def rank(scores: Array, logs: Array, real: Array) -> Array:
-    """Return the logistic loss of all pairs of settings of a kernel with different times (Kaufman et al. 2021).
-
-    A pair counts as often as any other; those that differ by less than a thousandth are not ordered.
-    """
-    slower = (logs[:, :, None] - logs[:, None, :] > 1e-3) & real[:, :, None] & real[:, None, :]
-    margins = scores[:, :, None] - scores[:, None, :]
-    return jnp.where(slower, jax.nn.softplus(-margins), 0.0).sum() / jnp.maximum(slower.sum(), 1)
-
-
-LOSSES: dict[str, Callable[..., Array]] = {"log_mse": log_mse, "rank": rank}
-"""Squared errors of logs, for absolute times; pairs within a kernel, for relative ones."""
 
 
 def fit(

@@ -8,7 +8,7 @@ import pytest
 from bbo_problems.learned.__main__ import train as train_command
 from bbo_problems.learned.dataset import load, save
 from bbo_problems.learned.kernels import NODE_FEATURES, OPCODES
-from bbo_problems.learned.training import Recipe, train
+from bbo_problems.learned.training import Recipe, log_mse, train
 from bbo_problems.learned.xla_tpu import ON_CHIP, compiler, generate, graph_of
 from bbo_problems.learned.xla_tpu_programs import FLAGS, SIZES, names, program, variant
 from bbo_problems.tensor_compiler.calibration.kernels import kernels
@@ -95,4 +95,4 @@ def test_the_compiler_gives_kernels(tmp_path, monkeypatch):
     data, report = generate(["normalise~0"], 2, "v5e", real.text, lambda name, count: None)
     real.close()
     assert report.compiled == 2 and len(data) > 2 and (data.seconds > 0).all()
-    assert train(data, Recipe(("graph",), "log_mse", epochs=1), np.random.default_rng(0), lambda *_: None)
+    assert train(data, Recipe(("graph",), log_mse, epochs=1), np.random.default_rng(0), lambda *_: None)
