@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import io
 import random
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, ClassVar
 
 import numpy as np
@@ -167,7 +168,7 @@ def _repair(configs: NDArray, component: Component) -> None:
 
 
 class Sandbox:
-    """Separate global generators of numpy and Python, and no warnings.
+    """Separate global generators of numpy and Python, no warnings, and nothing on standard output.
 
     Some libraries draw from global generators, or make generators without a seed. Inside the sandbox these continue a
     stream that only the seed determines; outside nothing changes.
@@ -179,13 +180,13 @@ class Sandbox:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Use the sandbox's global generators and silence warnings inside the block."""
+        """Use the sandbox's global generators, and silence the library, inside the block."""
         outside, make = (np.random.get_state(), random.getstate()), np.random.default_rng  # noqa: NPY002
         np.random.set_state(self._numpy)  # noqa: NPY002
         random.setstate(self._python)
         np.random.default_rng = functools.partial(_seeded, make)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
                 warnings.simplefilter("ignore")  # they are meant for direct users of the library
                 yield
         finally:

@@ -18,6 +18,7 @@ PEERS = [
     "nevergrad:TwoPointsDE",
     "pymoo:GA",
     "gomea:LinkageTree",
+    "opentuner:AUCBanditMetaTechniqueA",
 ]
 SMALL = {"population": 8, "startup": 4}
 

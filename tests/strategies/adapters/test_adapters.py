@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import logging
 import signal
 import subprocess
 import sys
@@ -105,6 +106,17 @@ def test_gomea_refuses_what_its_library_cannot_search():
         player("gomea:LinkageTree", spaces()["one parameter"]).ask(1)
 
 
+@pytest.mark.slow
+def test_opentuner_prints_nothing_and_leaves_no_file(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    formatter, strategy = logging.Formatter, player("opentuner:AUCBanditMetaTechniqueA", spaces()["booleans"])
+    for _ in range(3):
+        rows = strategy.ask(20)
+        strategy.tell(rows, 1.0 + rows.sum(axis=1))
+    assert logging.Formatter is formatter
+    assert not list(tmp_path.iterdir()) and capfd.readouterr() == ("", "")
+
+
 def test_a_missing_library_is_reported_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(SAMPLERS, "CmaEsSampler", SAMPLERS["CmaEsSampler"]._replace(modules=("no_such_module",)))
     Optuna.variant.cache_clear()
@@ -196,6 +208,7 @@ def too_long(*_):
         pytest.param("nevergrad", 1, marks=pytest.mark.thorough),
         ("pymoo", 1),
         ("gomea", 1),
+        ("opentuner", 1),
     ],
 )
 def test_every_name_runs_or_is_refused_for_a_stated_reason(library, every):
