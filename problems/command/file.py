@@ -255,16 +255,22 @@ class _Reader:
             raise self._wrong("space", "ready", 'is missing; write ready = "gcc", or parameters of your own')
         known = {each.parameter.name: each for each in settings}
         for each in settings:
-            if each.when and each.when[1] not in map(
-                str, known[each.when[0]].parameter.values if each.when[0] in known else ()
-            ):
-                raise self._wrong("space", each.parameter.name, f"is for {' = '.join(each.when)}, which is no choice")
-            if each.when and known[each.when[0]].parameter.kind is Kind.SLOT:
-                raise self._wrong("space", each.parameter.name, f"is for {each.when[0]}, which is an order")
+            self._check_condition(each, known)
         if len(known) < len(settings):
             twice = next(name for name in known if sum(each.parameter.name == name for each in settings) > 1)
             raise self._wrong("space", twice, "is there twice: the space that is ready has it, too")
         return tuple(settings), baselines
+
+    def _check_condition(self, setting: Setting, known: dict[str, Setting]) -> None:
+        name, seen = setting.parameter.name, [setting.parameter.name]
+        while when := known[seen[-1]].when:
+            if when[1] not in map(str, known[when[0]].parameter.values if when[0] in known else ()):
+                raise self._wrong("space", seen[-1], f"is for {' = '.join(when)}, which is no choice")
+            if known[when[0]].parameter.kind is Kind.SLOT:
+                raise self._wrong("space", seen[-1], f"is for {when[0]}, which is an order")
+            if when[0] in seen:
+                raise self._wrong("space", name, f"depends on itself: {' <- '.join([*seen, when[0]])}")
+            seen.append(when[0])
 
     def _setting(self, name: str, value: Any) -> Setting:  # noqa: ANN401 - what TOML holds
         if not name.isprintable() or not name or name == "out":

@@ -28,8 +28,8 @@ _EXAMPLES = Path(__file__).parent / "examples"
 _MEMORY = 16 << 30
 _LARGEST, _MOST = 64 << 20, 10_000
 """Largest folder, in bytes and in files: it is copied for each build."""
-_FORMAT, _FORMAT_GIVEN = 1, 2
-"""Increase them when the cost of a candidate changes: in general, and where both a build and its runs take values."""
+_FORMAT, _LATER = 1, 2
+"""Increase them when costs change: of all, or where a build and its runs take values, or a condition has another."""
 
 
 class CommandProblem(LiveProblem):
@@ -95,7 +95,8 @@ class CommandProblem(LiveProblem):
             state.update(str(path.relative_to(self.build.folder)).encode() + hashlib.sha256(content).digest())
         rest = astuple(self.build)[3:]
         tools = [_version(with_zig(command)[0]) for command in (self.build.command, *self.build.runs)]
-        return f"{_FORMAT_GIVEN if self._given else _FORMAT}|{self.space.digest()}|{rest!r}|{tools}|{state.hexdigest()}"
+        known = _LATER if self._given or self._nested else _FORMAT
+        return f"{known}|{self.space.digest()}|{rest!r}|{tools}|{state.hexdigest()}"
 
     def values(self, config: NDArray) -> Values:
         """Return what a candidate puts into the places of commands, by name."""
@@ -104,9 +105,25 @@ class CommandProblem(LiveProblem):
         for each, indices in self._each(config):
             name = each.parameter.name if f"{{{each.parameter.name}}}" in self._templates else FLAGS
             texts = places.setdefault(name, [])
-            if each.when is None or str(chosen[each.when[0]]) == each.when[1]:
+            if self._applies(each, chosen):
                 texts += [each.texts[i] for i in indices if each.texts[i]]
         return tuple((name, " ".join(texts)) for name, texts in places.items())
+
+    def _applies(self, setting: Setting, chosen: dict[str, Any]) -> bool:
+        """Return whether a setting's condition holds, if it has one, and that of the setting which it names."""
+        if setting.when is None:
+            return True
+        name, value = setting.when
+        return str(chosen[name]) == value and self._applies(self._by_name[name], chosen)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Setting]:
+        return {each.parameter.name: each for each in self._settings}
+
+    @property
+    def _nested(self) -> bool:
+        """Whether the condition of a setting names one that has a condition."""
+        return any(each.when and self._by_name[each.when[0]].when for each in self._settings)
 
     @property
     def _templates(self) -> str:

@@ -49,6 +49,14 @@ def test_each_kind_of_parameter_puts_its_text_where_it_belongs(described):
     assert problem.paste(default) == "cc -O2 --param=n=10 -a -b -c -o {out} a.c"
 
 
+def test_what_depends_on_a_setting_that_is_left_out_is_left_out(described):
+    problem = described(GOOD + 'depth = {choice = [1, 2], text = "-depth {}", when = {width = 8}}\n')
+    config = np.array([1, 0, 0, 1, 0, 1, 2, 1])
+    assert problem.flags(config) == "-O3 --param=n=1 -mwidth 8 -depth 2"
+    config[0] = 0
+    assert problem.flags(config) == "-O2 --param=n=1"
+
+
 def test_inputs_are_runs_and_a_space_in_a_name_is_quoted(described):
     assert described(GOOD).build.runs == ("{out} 'a b.txt'", "{out} c.txt")
     inside = GOOD.replace('"{out} {input}"', '"""{out} "{input}" it\'s-{input}\'"""')
@@ -117,6 +125,7 @@ MISTAKES = [
     ("[space]\n", "[space]\nout = [1, 2]\n", 8, "[space]", "'out' cannot be the name"),
     ("[space]\n", '[space]\n"a\\nb" = [1, 2]\n', 8, "[space]", r"'a\nb' cannot be the name"),
     ('{level = "-O3"}', '{order = "-a"}', 12, "[space] width", "an order"),
+    ('{level = "-O3"}', "{width = 8}", 12, "[space] width", "depends on itself: width <- width"),
 ]
 
 
