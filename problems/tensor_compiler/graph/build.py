@@ -217,6 +217,7 @@ class Signatures:
         texts = node.source.attributes if node.source else {}
         key = (node.opcode, node.kind, node.shape, node.layout, *node.inputs, *(texts.get(a) for a in _ATTRIBUTES))
         if key not in self._number:
+            shapes.check(node)
             self._number[key] = len(self._states)
             self._add(node)
         return self._number[key]

@@ -7,8 +7,8 @@ import re
 
 from ..hardware.kernel_row import DEEP
 from ..hardware.machine import COST_MODEL, KERNEL_TIMES
-from ..hlo.module import Shape
-from ..hlo.opcodes import OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind
+from ..hlo.module import Shape, Unfit
+from ..hlo.opcodes import NAMED, OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind
 from .flatten import Operation
 from .graph import Read
 from .layouts import LANES, SUBLANES, padding
@@ -16,6 +16,67 @@ from .layouts import LANES, SUBLANES, padding
 # Fitted to XLA:TPU's estimates for v5e of convolutions that were made up for it.
 _LOADING = 4.0  # columns that are loaded into the matrix unit while one row passes
 _ARRANGING = 6  # blocks that could be computed while taps are laid side by side
+
+_PLACES = {
+    "dimensions": 0,
+    "lhs_batch_dims": 0,
+    "rhs_batch_dims": 1,
+    "lhs_contracting_dims": 0,
+    "rhs_contracting_dims": 1,
+    "rhs_group_dims": 1,
+}
+"""Which operand has the dimensions that an attribute names; those of a broadcast are its result's."""
+_ALONG_ONE = ("all-gather", "concatenate", "reduce-scatter", "sort")
+
+
+def check(node: Operation) -> None:
+    """Check that the dimensions that a node's attributes name are those of its arrays.
+
+    Raises:
+      Unfit: they are not.
+    """
+    for key, place in _PLACES.items():
+        if (text := attribute(node, key)) and node.opcode in NAMED:
+            _check_dimensions(node, text, node.inputs[place], key)
+    if node.opcode == "dot" and len(node.inputs) == 2:  # a sparse one has a third
+        _check_dot(node)
+    if node.opcode == "convolution":
+        _check_convolution(node)
+    if node.opcode in ("reduce-window", "select-and-scatter"):
+        _check_window(node, len(node.inputs[0].dims))
+
+
+def _check_dimensions(node: Operation, text: str, operand: Shape, key: str) -> None:
+    named, rank = numbers(node, key), len((node.shape if node.opcode == "broadcast" else operand).dims)
+    if len(set(named)) < len(named) or max(named, default=-1) >= rank:
+        raise Unfit(f"{key}={text} are not different dimensions of an array that has {rank}")
+    count = 1 if node.opcode in _ALONG_ONE else len(operand.dims)
+    if node.opcode in (*_ALONG_ONE, "broadcast", "transpose") and len(named) != count:
+        raise Unfit(f"{key}={text} should name {count}")
+
+
+def _check_dot(node: Operation) -> None:
+    left, right = (
+        [shape.dims[d] for key in ("batch", "contracting") for d in numbers(node, f"{side}_{key}_dims")]
+        for side, shape in zip(("lhs", "rhs"), node.inputs, strict=True)
+    )
+    if left != right:
+        raise Unfit("the dimensions that it contracts, or those of its batch, have different sizes")
+
+
+def _check_convolution(node: Operation) -> None:
+    text, rank = attribute(node, "dim_labels"), len(node.shape.dims)
+    axes = {str(axis) for axis in range(rank - 2)}
+    parts = zip((*node.inputs[:2], node.shape), re.split("_|->", text), ("bf", "io", "bf"), strict=True)
+    if any(len(labels) != len(shape.dims) or {*labels} != {*own, *axes} for shape, labels, own in parts):
+        raise Unfit(f"dim_labels={text} are not those of its operands and its result")
+    _check_window(node, rank - 2)
+
+
+def _check_window(node: Operation, count: int) -> None:
+    sizes = window(node, "size")
+    if sizes and len(sizes) != count:
+        raise Unfit(f"its window is of rank {len(sizes)} where it should be of rank {count}")
 
 
 def elements(shape: Shape) -> int:
@@ -171,8 +232,6 @@ def _is_gradient_by_channel(node: Operation) -> bool:
 def _output(node: Operation) -> tuple[int, int]:
     """Return the features and the pixels of a convolution's result."""
     labels = attribute(node, "dim_labels").partition("->")[2]
-    if "f" not in labels or len(labels) != len(node.shape.dims):
-        return 1, elements(node.shape)
     sizes = dict(zip(labels, node.shape.dims, strict=True))
     return sizes["f"], math.prod(size for label, size in sizes.items() if label.isdigit())
 

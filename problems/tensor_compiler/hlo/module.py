@@ -23,6 +23,8 @@ COMPUTATION_ATTRIBUTES = (
 
 _KNOWN_TRIPS = re.compile(r'known_trip_count"?\s*:?\s*\{\s*"?n"?\s*:\s*"?(\d{1,18})\b')
 
+_FIELD = re.compile(r"(\w+)=\s*([\w-]+)")
+
 FAULTS = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 """The exceptions raised when an operand, an attribute or a dimension is missing."""
 
@@ -65,8 +67,10 @@ class Instruction:
     @property
     def window(self) -> dict[str, list[str]]:
         """The fields of its window, such as `size` and `pad`, each with one value per axis; empty without a window."""
-        fields = self.attributes.get("window", "{}").strip("{}").split()
-        return {key: values.split("x") for key, values in (field.split("=") for field in fields)}
+        fields = {key: values.split("x") for key, values in _FIELD.findall(self.attributes.get("window", ""))}
+        if len({len(values) for values in fields.values()}) > 1:
+            raise Unfit("its window has fields of different lengths")
+        return fields
 
     @property
     def known_trips(self) -> int | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from bbo_suite.errors import UserError
 
+from .attributes import expected
 from .module import COMPUTATION_ATTRIBUTES, Computation, Instruction, Module, Shape, computation_names
 
 MAX_TUPLE_DEPTH = 64
@@ -270,13 +271,16 @@ class _Parser(Scanner):
         start = self.position + 1
         self.brackets()
         inner = self.text[start : self.position - 1]
-        return _Draft(position, name, opcode, shape, inner, self.instruction_attributes())
+        return _Draft(position, name, opcode, shape, inner, self.instruction_attributes(name))
 
-    def instruction_attributes(self) -> dict[str, str]:
-        """Read the attributes of an instruction, and note the computations that it calls."""
+    def instruction_attributes(self, name: str) -> dict[str, str]:
+        """Read the attributes of the instruction with this name, and note the computations that it calls."""
         attributes = self.attributes()
         attributes.pop("metadata", None)  # source positions: most of the text, and not used here
         values = {key: value for key, (value, _) in attributes.items()}
+        for key, (value, position) in attributes.items():
+            if what := expected(key, value):
+                self.fail(f"`{key}={' '.join(value.split())[:64]}` of instruction {name!r} is not {what}", position)
         for key in COMPUTATION_ATTRIBUTES:
             if key in values:
                 values[key] = values[key].replace("%", "")

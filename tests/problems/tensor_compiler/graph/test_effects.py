@@ -14,6 +14,7 @@ from bbo_problems.tensor_compiler.graph.build import build, read_graph
 from bbo_problems.tensor_compiler.graph.graph import ProgramGraph
 from bbo_problems.tensor_compiler.hlo import reader as hlo
 from bbo_problems.tensor_compiler.hlo.opcodes import NAMED, Kind, is_type, unknown
+from bbo_problems.tensor_compiler.hlo.parser import parse_hlo
 from bbo_problems.tensor_compiler.tasks.programs import program
 from bbo_suite import UserError
 
@@ -349,10 +350,30 @@ def test_an_instruction_that_is_not_well_formed_is_named(old: str, new: str, nam
         ("call(d), to_apply=two", "computation 'two' is given 1 operand and has no operand 1; print it again"),
         ("while(d)", "'r' (while) is not well-formed: it has no body"),
         ("reshape(p)", "'r' (reshape) is not well-formed: it changes the number of elements"),
-        ("transpose(d), dimensions={5,6}", "well-formed: an operand, an attribute or a dimension does not fit"),
+        ("dynamic-slice()", "well-formed: an operand, an attribute or a dimension does not fit"),
+        ("transpose(d), dimensions={5,6}", "{5,6} are not different dimensions of an array that has 2"),
+        ("transpose(d), dimensions={0}", "dimensions={0} should name 2"),
+        ("broadcast(d), dimensions={0,9}", "{0,9} are not different dimensions of an array that has 2"),
+        ("reduce(d, d), dimensions={2}, to_apply=two", "{2} are not different dimensions of an array that has 2"),
+        ("reduce(d, d), dimensions={1,1}, to_apply=two", "{1,1} are not different dimensions of an array that has 2"),
+        ("concatenate(d, d), dimensions={}", "dimensions={} should name 1"),
+        ("reverse(d), dimensions={3}", "{3} are not different dimensions of an array that has 2"),
+        ("sort(d), dimensions={7}, to_apply=two", "{7} are not different dimensions of an array that has 2"),
+        ("dot(p, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "that it contracts, or those of its batch"),
+        (
+            "dot(d, d), lhs_contracting_dims={1}, rhs_contracting_dims={-1}",
+            "`rhs_contracting_dims={-1}` of instruction",
+        ),
+        ("convolution(d, d), dim_labels=b0f_0io->b0f", "dim_labels=b0f_0io->b0f are not those of its operands and"),
+        (
+            "convolution(d, d), dim_labels=bf_io->fb, window={size=2}",
+            "its window is of rank 1 where it should be of rank 0",
+        ),
+        ("reduce-window(d, d), window={size=3}, to_apply=two", "its window is of rank 1 where it should be of rank 2"),
+        ("reduce-window(d, d), window={size=3x3 pad=1_1}, to_apply=two", "its window has fields of different lengths"),
     ],
 )
 def test_what_does_not_fit_is_said_in_words(call: str, message: str) -> None:
     two = "two { x = f32[4,4] parameter(0)\n y = f32[4,4] parameter(1)\n ROOT z = f32[4,4] add(x, y) }\n\nENTRY"
     with pytest.raises(UserError, match=re.escape(message)):
-        build(hlo.parse(ODD.replace("ENTRY", two).replace("add(d, d)", call)), "test")
+        build(parse_hlo(ODD.replace("ENTRY", two).replace("add(d, d)", call), "test"), "test")

@@ -267,6 +267,55 @@ def test_mistakes_in_the_text_are_named_with_their_place(text, message):
     fails(lambda: parse_hlo(text, "HLO text"), message)
 
 
+ATTRIBUTES = {
+    "f32[8,8] convolution(x, x), dim_labels=bf_io->bf, feature_group_count=1, batch_group_count=1": [
+        ("bf_io->bf", "bf_io-bf"), ("bf_io->bf", "bx_io->bf"), ("count=1", "count=a"), ("count=1", "count={1}"),
+    ],
+    "f32[4,8] reduce-window(x, z), window={size=2x3 stride=2x1 pad=0_0x1_-1 lhs_dilate=1x2}, to_apply=plus": [
+        ("1_-1", "a_1"), ("1_-1", "1_"), ("0_0x", "0_0_0x"), ("2x3", "2xa"), ("2x3", "-2x3"), ("stride", "strides"),
+        ("{size", "size"), ("lhs_dilate=1x2", "lhs_dilate"), ("2x1", "2,1"), ("2x1", ""), ("=1x2}", "=1x2 7}"),
+    ],
+    "f32[11,8] pad(x, z), padding=1_1_0x0_-0": [("1_1_0", "1_1_a"), ("1_1_0", "1"), ("0x0", "0_0"), ("-0", "-a")],
+    "f32[4,8] slice(x), slice={[0:8:2], [0:8]}": [("[0:8]", "[0]"), ("[0:8]", "[0:b]"), ("[0:8]", "0:8"), ("{", "")],
+    "f32[8] reduce(x, z), dimensions={1}, to_apply=plus": [("{1}", "1"), ("{1}", "{1.5}"), ("1}", "1,}")],
+    "f32[4,8] dynamic-slice(x, i, i), dynamic_slice_sizes={4,8}": [("4,8", "4 8"), ("4,8", "4,,8"), ("4,8", "4x8")],
+    "f32[8,8] all-reduce(x), channel_id=1, replica_groups={{0,1},{2,3}}, to_apply=plus": [
+        ("{{0,1},{2,3}}", "{0,1}"), ("{{0,1},{2,3}}", "{{0,1},2}"), ("2,3", "2,a"), ("id=1", "id=a"),
+    ],
+    "f32[8,8] all-reduce(x), channel_id=1, replica_groups=[2,2]<=[2,2]T(1,0), to_apply=plus": [
+        ("T(1,0)", "T(1"), ("<=[2,2]", "<=2,2"), ("=[2,2]", "=[2,a]"),
+    ],
+    "f32[8,8] all-reduce(x), channel_id=1, replica_groups=mesh['a'=2,'b'=2] {'b'}, to_apply=plus": [("mesh", "mash")],
+    "f32[8,8] collective-permute(x), source_target_pairs={{0,1},{1,0}}": [("{0,1}", "{0,1,2}"), ("{0,1}", "{0}")],
+    "pred[8,8] compare(x, x), direction=LT": [("LT", "LS"), ("LT", "{LT}")],
+    "f32[8,8] sort(x), dimensions={0}, is_stable=true, to_apply=less": [("true", "True"), ("true", "{true}")],
+    "f32[8,8] iota(), iota_dimension=1": [("=1", "=a"), ("=1", "={1}")],
+}  # fmt: skip
+PARTS = """HloModule m
+plus { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+less { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[8,8] parameter(0)
+ i = s32[] parameter(1)
+ z = f32[] constant(0)
+ ROOT r = """
+
+
+@pytest.mark.parametrize("instruction", ATTRIBUTES)
+def test_an_attribute_that_xla_cannot_read_is_named(instruction):
+    xla_client.hlo.hlo_module_from_text(f"{PARTS}{instruction} }}")
+    assert parse_hlo(f"{PARTS}{instruction} }}", "test").instructions()[-1].name == "r"
+    for right, wrong in ATTRIBUTES[instruction]:
+        assert right in instruction
+        text = f"{PARTS}{wrong.join(instruction.rsplit(right, 1))} }}"
+        with pytest.raises(RuntimeError):
+            xla_client.hlo.hlo_module_from_text(text)
+        fails(lambda: parse_hlo(text, "HLO text"), "HLO text, line 11: ")  # noqa: B023
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
