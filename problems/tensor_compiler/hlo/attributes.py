@@ -1,8 +1,9 @@
-"""The grammar of the attributes of HLO instructions; an attribute that is not listed may hold any text."""
+"""What XLA asks of HLO instructions: the grammar of attributes, which ones an opcode needs, and how many operands."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 _N, _SIGNED, _COUNT = r"\d{1,18}", r"-?\d{1,18}", r"0*+[1-9]\d{0,17}"
 
@@ -62,6 +63,51 @@ _GRAMMAR = {
 _KNOWN = {
     key: (re.compile(pattern, re.DOTALL), words) for words, (pattern, keys) in _GRAMMAR.items() for key in keys.split()
 }
+
+
+_NEEDED = {
+    "dimensions": "all-gather broadcast concatenate get-dimension-size reduce reduce-scatter reverse sort transpose",
+    "to_apply": "all-reduce call map reduce reduce-scatter reduce-window scatter sort",
+    "calls": "fusion",
+    "condition body": "while",
+    "select scatter": "select-and-scatter",
+    "custom_call_target": "custom-call",
+    "dim_labels": "convolution",
+    "direction": "compare",
+    "dynamic_slice_sizes": "dynamic-slice",
+    "fft_length": "fft",
+    "index": "get-tuple-element",
+    "offset_dims collapsed_slice_dims start_index_map index_vector_dim slice_sizes": "gather",
+    "padding": "pad",
+    "slice": "slice",
+    "update_window_dims inserted_window_dims scatter_dims_to_operand_dims index_vector_dim": "scatter",
+}
+_OPERANDS = {
+    0: "iota partition-id replica-id",
+    1: """abs acos acosh asin asinh atanh bitcast bitcast-convert broadcast cbrt ceil cholesky convert copy cosh cosine
+        count-leading-zeros erf exponential exponential-minus-one fft floor get-dimension-size get-tuple-element imag
+        is-finite log log-plus-one logistic negate not popcnt real reduce-precision reshape reverse round-nearest-afz
+        round-nearest-even rsqrt sign sine sinh slice sqrt tan tanh transpose while""",
+    2: """add and atan2 compare complex convolution divide gather maximum minimum multiply or pad power remainder
+        set-dimension-size shift-left shift-right-arithmetic shift-right-logical stochastic-convert subtract
+        triangular-solve xor""",
+    3: "batch-norm-training clamp select select-and-scatter",
+    5: "batch-norm-grad batch-norm-inference",
+}
+_NEEDS: dict[str, list[str]] = {}
+for _keys, _names in _NEEDED.items():
+    for _name in _names.split():
+        _NEEDS.setdefault(_name, []).extend(_keys.split())
+_COUNTS = {name: count for count, names in _OPERANDS.items() for name in names.split()}
+
+
+def lacking(opcode: str, operands: int, attributes: Collection[str]) -> str:
+    """Return what an instruction has too little or too much of, in words; empty if it has what XLA asks for."""
+    missing = [key for key in _NEEDS.get(opcode, ()) if key not in attributes]
+    if missing:
+        return f"has no {missing[0]}"
+    count = _COUNTS.get(opcode, operands)
+    return "" if operands == count else f"has {operands} operands where it should have {count}"
 
 
 def expected(key: str, value: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from bbo_suite.errors import UserError
 
-from .attributes import expected
+from .attributes import expected, lacking
 from .module import COMPUTATION_ATTRIBUTES, Computation, Instruction, Module, Shape, computation_names
 
 MAX_TUPLE_DEPTH = 64
@@ -312,6 +312,8 @@ class _Parser(Scanner):
         for operand in operands:
             if operand not in index:
                 self.fail(f"the operand {operand[:64]!r} of instruction {name!r} is not defined", position)
+        if what := lacking(opcode, len(operands), attributes):
+            self.fail(f"the instruction {name!r} ({opcode}) {what}", position)
         return Instruction(name, opcode, shape, tuple([index[operand] for operand in operands]), attributes, None, None)
 
     def parameter_number(self, draft: _Draft) -> int:

@@ -204,7 +204,12 @@ def doubling_calls(first: str) -> str:
 def doubling_tuples(first: str) -> str:
     """Return a program whose tuples hold one another twice, sixty deep."""
     tuples = [f"  t{i} = (f32[], f32[]) tuple(t{i - 1}, t{i - 1})" for i in range(1, 60)]
-    lines = ["  p = f32[8] parameter(0)", f"  t0 = () tuple({first})", *tuples, "  ROOT r = f32[8] custom-call(t59)"]
+    lines = [
+        "  p = f32[8] parameter(0)",
+        f"  t0 = () tuple({first})",
+        *tuples,
+        '  ROOT r = f32[8] custom-call(t59), custom_call_target="f"',
+    ]
     return "\n".join(["HloModule bomb\nENTRY e {", *lines, "}"])
 
 
@@ -239,7 +244,8 @@ def test_a_graph_with_too_many_operations_or_operands_is_refused(monkeypatch: py
 
 def test_tuples_and_calls_that_are_deep_and_small_are_read() -> None:
     tuples = "".join(f"  t{i} = (f32[]) tuple(t{i - 1})\n" for i in range(1, 3000))
-    text = f"HloModule m\nENTRY e {{\n  t0 = f32[8] parameter(0)\n{tuples}  ROOT r = f32[8] custom-call(t2999)\n}}"
+    call = 'custom-call(t2999), custom_call_target="f"'
+    text = f"HloModule m\nENTRY e {{\n  t0 = f32[8] parameter(0)\n{tuples}  ROOT r = f32[8] {call}\n}}"
     assert build(hlo.parse(text), "test").opcodes == ["parameter", "custom-call"]
 
 

@@ -304,6 +304,30 @@ ENTRY e { x = f32[8,8] parameter(0)
  ROOT r = """
 
 
+LACKING = [
+    ("f32[8,8] add(x)", "has 1 operands where it should have 2"),
+    ("f32[8,8] tanh(x, x)", "has 2 operands where it should have 1"),
+    ("f32[8,8] select(x, x)", "has 2 operands where it should have 3"),
+    ("f32[8,8] transpose(x)", "has no dimensions"),
+    ("f32[8] reduce(x, z), to_apply=plus", "has no dimensions"),
+    ("f32[8] reduce(x, z), dimensions={1}", "has no to_apply"),
+    ("f32[4,8] slice(x)", "has no slice"),
+    ("f32[8,8] pad(x, z)", "has no padding"),
+    ("f32[8,8] fusion(x), kind=kLoop", "has no calls"),
+    ("f32[8,8] custom-call(x)", "has no custom_call_target"),
+    ("f32[8,8] gather(x, i)", "has no offset_dims"),
+    ("pred[8,8] compare(x, x)", "has no direction"),
+    ("f32[8,8] convolution(x, x)", "has no dim_labels"),
+]
+
+
+@pytest.mark.parametrize(("instruction", "message"), LACKING)
+def test_an_instruction_that_xla_finds_incomplete_is_named(instruction, message):
+    with pytest.raises(RuntimeError):
+        xla_client.hlo.hlo_module_from_text(f"{PARTS}{instruction} }}")
+    fails(lambda: parse_hlo(f"{PARTS}{instruction} }}", "test"), rf"line 11: the instruction 'r' .* {message}; ")
+
+
 @pytest.mark.parametrize("instruction", ATTRIBUTES)
 def test_an_attribute_that_xla_cannot_read_is_named(instruction):
     xla_client.hlo.hlo_module_from_text(f"{PARTS}{instruction} }}")
