@@ -41,6 +41,7 @@ _ATTRIBUTES = (
     "rhs_group_dims",
     "feature_group_count",
     "batch_group_count",
+    "fft_length",
 )
 _NO_PRODUCT = (0.0, 0.0, 0.0, 0.0, 0.0)
 

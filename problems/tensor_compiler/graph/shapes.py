@@ -8,7 +8,7 @@ import re
 from ..hardware.kernel_row import DEEP
 from ..hardware.machine import COST_MODEL, KERNEL_TIMES
 from ..hlo.module import Shape, Unfit
-from ..hlo.opcodes import NAMED, OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind
+from ..hlo.opcodes import KINDS, NAMED, OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind
 from .flatten import Operation
 from .graph import Read
 from .layouts import LANES, SUBLANES, padding
@@ -93,13 +93,21 @@ def operations(node: Operation) -> float:
         return 0.0
     if node.opcode == "reduce":
         return float(max([count, *map(elements, node.inputs)]))
-    if node.kind is Kind.REDUCE:
+    if KINDS.get(node.opcode) is Kind.REDUCE:  # with several results too, though it is a kernel of its own then
         return float(count) * _windowed(node)
     if node.kind is Kind.OPAQUE:
-        return OPAQUE_OPERATIONS * max([count, *map(elements, node.inputs)])
+        return max(OPAQUE_OPERATIONS * max([count, *map(elements, node.inputs)]), _textbook(node) * count)
     if node.opcode == "dynamic-update-slice" and len(node.inputs) > 1:
         count = elements(node.inputs[1])
     return VECTOR_OPERATIONS.get(node.opcode, 0.0) * count
+
+
+def _textbook(node: Operation) -> float:
+    """Return the operations per element of a result that takes more of them the larger it is, 0 for any other."""
+    if node.opcode == "fft":
+        return 5 * math.log2(max(1, math.prod(numbers(node, "fft_length"))))
+    share = {"cholesky": 1 / 3, "triangular-solve": 1.0}.get(node.opcode, 0.0)
+    return share * node.inputs[0].dims[-1] if share else 0.0
 
 
 def _windowed(node: Operation) -> int:

@@ -133,6 +133,38 @@ def test_ragged_and_scaled_products_have_the_work_of_a_product(product: str, siz
     assert tuple(made.matrix[made.names.index("r")])[: len(sizes)] == sizes
 
 
+OWN_KERNELS = """HloModule m
+two { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ c = f32[] parameter(2)
+ d = f32[] parameter(3)
+ ROOT t = (f32[], f32[]) tuple(a, b) }
+ENTRY e { x = f32[512,512] parameter(0)
+ y = f32[512,16] parameter(1)
+ z = f32[] constant(0)
+ c = c64[8,1024] parameter(2)
+ ROOT r = """
+
+
+@pytest.mark.parametrize(
+    ("operation", "work"),
+    [
+        ("f32[512,512] cholesky(x), lower=true", 512**3 / 3),
+        ("f32[512,16] triangular-solve(x, y), left_side=true, lower=true", 512 * 512 * 16),
+        ("c64[8,1024] fft(c), fft_type=FFT, fft_length={1024}", 8 * 1024 * 5 * 10),
+        ("c64[8,1024] fft(c), fft_type=FFT, fft_length={8,1024}", 8 * 1024 * 5 * 13),
+        (
+            "(f32[512,512], f32[512,512]) reduce-window(x, x, z, z), window={size=1x64 pad=0_0x63_0}, to_apply=two",
+            2 * 64 * 512 * 512,
+        ),
+    ],
+)
+def test_a_kernel_of_its_own_has_the_work_that_its_size_needs(operation: str, work: float) -> None:
+    made = build(parse_hlo(f"{OWN_KERNELS}{operation} }}", "test"), "test")
+    row = made.tables.first[made.signature[made.names.index("r")]]
+    assert made.tables.work[row] == pytest.approx(work)
+
+
 def test_memory_that_is_only_allocated_costs_nothing() -> None:
     made = [
         graph(f"b = W {buffer}", "ROOT r = W dynamic-update-slice(b, e, i, i)")
