@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection
 
 _N, _SIGNED, _COUNT = r"\d{1,18}", r"-?\d{1,18}", r"0*+[1-9]\d{0,17}"
-
 _COMMA = r"\s*+,\s*+"
 
 
@@ -66,8 +65,9 @@ _KNOWN = {
 
 
 _NEEDED = {
-    "dimensions": "all-gather broadcast concatenate get-dimension-size reduce reduce-scatter reverse sort transpose",
-    "to_apply": "all-reduce call map reduce reduce-scatter reduce-window scatter sort",
+    "dimensions": "all-gather broadcast concatenate get-dimension-size reverse transpose",
+    "dimensions to_apply": "reduce reduce-scatter sort",
+    "to_apply": "all-reduce call map reduce-window",
     "calls": "fusion",
     "condition body": "while",
     "select scatter": "select-and-scatter",
@@ -80,7 +80,7 @@ _NEEDED = {
     "offset_dims collapsed_slice_dims start_index_map index_vector_dim slice_sizes": "gather",
     "padding": "pad",
     "slice": "slice",
-    "update_window_dims inserted_window_dims scatter_dims_to_operand_dims index_vector_dim": "scatter",
+    "to_apply update_window_dims inserted_window_dims scatter_dims_to_operand_dims index_vector_dim": "scatter",
 }
 _OPERANDS = {
     0: "iota partition-id replica-id",
@@ -94,10 +94,7 @@ _OPERANDS = {
     3: "batch-norm-training clamp select select-and-scatter",
     5: "batch-norm-grad batch-norm-inference",
 }
-_NEEDS: dict[str, list[str]] = {}
-for _keys, _names in _NEEDED.items():
-    for _name in _names.split():
-        _NEEDS.setdefault(_name, []).extend(_keys.split())
+_NEEDS = {name: keys.split() for keys, names in _NEEDED.items() for name in names.split()}
 _COUNTS = {name: count for count, names in _OPERANDS.items() for name in names.split()}
 
 
