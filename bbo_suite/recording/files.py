@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ class Measurements:
 def _plain(values: Sequence[Any]) -> list[Any]:
     """Return values as JSON types; indices if JSON types would not be distinct."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    plain = [value if isinstance(value, (bool, int, float, str)) else str(value) for value in plain]
+    plain = [value if isinstance(value, (bool, int, float, str, NoneType)) else str(value) for value in plain]
     finite = all(np.isfinite(value) for value in plain if isinstance(value, float))
     numbers = [value for value in plain if not isinstance(value, (bool, str))]
     distinct = len(set(numbers)) + len({(type(v), v) for v in plain if isinstance(v, (bool, str))}) == len(plain)
@@ -142,10 +143,10 @@ def _config(measurements: Measurements, names: list[str], values: list[list[Any]
 
 
 def write_parquet(path: Path, measurements: Measurements) -> None:
-    """Write a table with one column per parameter, `COLUMNS` and statistics; values of mixed types become JSON."""
+    """Write a table with one column per parameter, `COLUMNS` and statistics; what no column holds becomes JSON."""
     pyarrow, parquet = arrow()
     names, values = measurements.described()
-    mixed = {name for name, labels in zip(names, values, strict=True) if len({type(value) for value in labels}) > 1}
+    mixed = {name for name, labels in zip(names, values, strict=True) if not _fit_a_column(labels)}
     table: dict[str, list[Any]] = {}
     for name, labels, i in zip(names, values, measurements.columns, strict=True):
         cells = [json.dumps(value) for value in labels] if name in mixed else labels
@@ -155,6 +156,16 @@ def write_parquet(path: Path, measurements: Measurements) -> None:
     table |= {name: numbers.tolist() for name, numbers in measurements.statistics.items()}
     metadata = _metadata(measurements, names, values) | {"as_text": sorted(mixed)}
     parquet.write_table(pyarrow.table(table).replace_schema_metadata({KEY: json.dumps(metadata)}), path)
+
+
+def _fit_a_column(values: Sequence[Any]) -> bool:
+    """Return whether values are of one type of Parquet, whose integers have 64 bits."""
+    kinds = {type(value) for value in values}
+    return (
+        len(kinds) == 1
+        and type(None) not in kinds
+        and (int not in kinds or all(-(1 << 63) <= v < 1 << 63 for v in values))
+    )
 
 
 def arrow() -> tuple[Any, Any]:

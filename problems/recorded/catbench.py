@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,9 +18,12 @@ _SETTINGS = ("iterations", "repeats", "timeouts", "wait_between_repeats", "wait_
 """How a measurement was made; in some tables these columns stand among the parameters."""
 
 
+_LONGEST_HEADER = 1 << 20
+
+
 def is_catbench(text: str) -> bool:
     """Return whether a text is a table with CATBench's column of times."""
-    header = text[: text.find("\n")]
+    header = text[:_LONGEST_HEADER].partition("\n")[0]
     return header[:1] not in ("{", "[") and COST in (name.strip(' "\r') for name in header.split(","))
 
 
@@ -31,7 +35,11 @@ def read_catbench(text: str) -> Recording:
     """
     columns = _columns(text)
     parameters = list(columns)[: list(columns).index(COST)]
-    parameters = [name for name in parameters if name not in (*_SETTINGS, "hostname")]
+    parameters = [name for name in parameters if name not in (*_SETTINGS, "hostname", _FEASIBLE)]
+    if unnamed := [name for name in parameters if not name or name.startswith("Unnamed: ")]:
+        raise ValueError(
+            f"column {parameters.index(unnamed[0]) + 1} has no name, as a count of rows; drop it, or name it"
+        )
     feasible = columns.get(_FEASIBLE, ("1",) * len(columns[COST]))
     outcomes = [_outcome(*cells, place) for place, cells in enumerate(zip(columns[COST], feasible, strict=True), 1)]
     settings = {name.replace("_", " "): set(columns[name]) for name in _SETTINGS if name in columns}
@@ -42,7 +50,8 @@ def read_catbench(text: str) -> Recording:
 
 def _columns(text: str) -> dict[str, Sequence[str]]:
     try:
-        header, *rows = filter(None, csv.reader(text.splitlines()))
+        lines = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+        header, *rows = ([cell.strip() for cell in row] for row in lines if row)
     except csv.Error as error:
         raise ValueError(f"it is no table in CSV ({error}); copy it again") from None
     if len(set(header)) < len(header):
@@ -65,7 +74,7 @@ def _outcome(time: str, feasible: str, place: int) -> tuple[float, int, str]:
 
 def _number(cell: str, place: str) -> float:
     try:
-        value = float(cell)
+        value = _numeric(cell)
     except ValueError:
         raise ValueError(f"{place} is {cell[:40]!r}, not a number") from None
     return number(value, place)
@@ -76,6 +85,16 @@ def _values(cells: Sequence[str], name: str) -> Column:
     if "" in cells:
         raise ValueError(f"row {cells.index('') + 1} has no value of parameter {name!r}")
     try:
-        return [float(cell) for cell in cells]
+        return [_numeric(cell) for cell in cells]
     except ValueError:
         return cells
+
+
+def _numeric(cell: str) -> float:
+    """Return a number, integers exactly; `1_0`, which Python reads as 10, is a text such as an order of loops."""
+    if "_" in cell:
+        raise ValueError
+    try:
+        return int(cell)
+    except ValueError:
+        return float(cell)

@@ -24,7 +24,7 @@ from bbo_suite.files.reading import largest_unpacked, parse_json, read_bounded
 from bbo_suite.recording.files import COLUMNS, KEY, cells_of, reading
 
 from ..reading import explained
-from .catbench import is_catbench, read_catbench
+from .catbench import COST, is_catbench, read_catbench
 from .fields import get, texts
 from .json_formats import complete_rows, read_kernel_tuner, read_ktt, read_t4
 from .table import Codes, Outcomes, Recording, recording, with_default, with_fallback_default
@@ -57,6 +57,8 @@ def _recording(data: bytes) -> Recording:
 
 
 def _from_json(text: str) -> Recording:
+    if text.lstrip()[:1] not in ("{", "["):
+        raise ValueError(f"it is neither an object in JSON nor a table with a column {COST!r}; it must be {FORMATS}")
     try:
         document = parse_json(text, object_pairs_hook=_object)
     except json.JSONDecodeError:
@@ -64,7 +66,7 @@ def _from_json(text: str) -> Recording:
         if document is None:
             raise
     if not isinstance(document, dict):
-        raise ValueError(f"its JSON is {'a list' if isinstance(document, list) else 'a value'}; it must be {FORMATS}")
+        raise ValueError(f"its JSON is a list; it must be {FORMATS}")
     for key, read_format in (("cache", read_kernel_tuner), ("results", read_t4), ("Results", read_ktt)):
         if key in document:
             return read_format(document)

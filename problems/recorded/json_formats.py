@@ -35,6 +35,8 @@ def read_kernel_tuner(document: dict[str, Any]) -> Recording:
     names = texts(get(document, "tune_params_keys", list, "the file"), "'tune_params_keys'")
     cache = get(document, "cache", dict, "the file")
     objective = str(document.get("objective", "time"))
+    if objective in names:
+        raise ValueError(f"{objective[:40]!r} is both its objective and a parameter; rename the parameter in every row")
     unit = _kernel_tuner_unit(objective)
     outcomes = [_kernel_tuner_outcome(row, objective, f"row {key[:60]!r}") for key, row in cache.items()]
     columns = [[_value(row, name, key) for key, row in cache.items()] for name in names]
@@ -137,6 +139,8 @@ def _ktt_config(row: Any, place: str) -> dict[str, Any]:  # noqa: ANN401 - JSON
     config = {get(pair, "Name", str, f"a parameter of {place}"): pair.get("Value") for pair in pairs}
     if len(config) < len(pairs):
         raise ValueError(f"{place} names a parameter twice")
+    if empty := [name for name, pair in zip(config, pairs, strict=True) if "Value" not in pair]:
+        raise ValueError(f"{place} has no value of parameter {empty[0]!r}")
     return config
 
 
@@ -167,11 +171,10 @@ def read_t4(document: dict[str, Any]) -> Recording:
     configs = [get(row, "configuration", dict, f"result {i}") for i, row in enumerate(results)]
     names, columns = _columns(configs)
     outcomes = [_t4_outcome(row, f"result {i}") for i, row in enumerate(results)]
-    units = {unit for cost, _, _, unit in outcomes if np.isfinite(cost)} or {""}
-    if len(units) > 1:
-        raise ValueError(f"its results have several units, {sorted(units)}; convert them to one")
-    measured = Outcomes.of([outcome for *outcome, _ in outcomes])
-    named = units.pop()
+    measured = Outcomes.of([outcome for *outcome, _, _ in outcomes])
+    worked = [(unit, measures) for cost, *_, unit, measures in outcomes if np.isfinite(cost)]
+    named = _one({unit for unit, _ in worked}, "units", "convert them to one")
+    _one({measures for _, measures in worked}, "objectives", "keep the measurements of one")
     unit = _t4_unit(named, metadata) if np.isfinite(measured.costs).any() else Unit("seconds")
     default = get(metadata, "default", dict, "'metadata'") if "default" in metadata else None
     repeats = [get(row, "times", dict, f"result {i}").get("runtimes") for i, row in enumerate(results)]
@@ -181,6 +184,13 @@ def read_t4(document: dict[str, Any]) -> Recording:
         name: [_t4_statistic(row, name, i) for i, row in enumerate(results)] for name in _t4_told(metadata, results)
     }
     return recording(names, columns, _in_unit(measured, unit), unit.name, default, facts, told)
+
+
+def _one(found: set[str], what: str, remedy: str) -> str:
+    """Return what is the same in all results; empty if none succeeded."""
+    if len(found) > 1:
+        raise ValueError(f"its results have several {what}, {str(sorted(found))[:80]}; {remedy}")
+    return next(iter(found), "")
 
 
 def _t4_told(metadata: dict[str, Any], results: Sequence[dict[str, Any]]) -> list[str]:
@@ -236,27 +246,27 @@ def _t4_unit(unit: str, metadata: Mapping[str, Any]) -> Unit:
     return Unit(named) if ours and named.lower() not in SECONDS else cost_unit(named)
 
 
-def _t4_outcome(row: dict[str, Any], place: str) -> tuple[float, int, str, str]:
-    """Return cost, status, reason and unit."""
+def _t4_outcome(row: dict[str, Any], place: str) -> tuple[float, int, str, str, str]:
+    """Return cost, status, reason, unit, and what was measured."""
     word = get(row, "invalidity", str, place)
     if word not in _T4_STATUS:
         raise ValueError(f"'invalidity' of {place} is {word[:40]!r}, none of {', '.join(_T4_STATUS)}")
     status, measurement = _T4_STATUS[word], _t4_measurement(row, place)
-    value, unit = measurement.get("value"), measurement.get("unit", "")
+    value, unit, measures = measurement.get("value"), measurement.get("unit", ""), str(measurement.get("name", "time"))
     if status is not Status.OK:
-        return np.inf, status, value if isinstance(value, str) and value else word, ""
-    if row.get("correctness", 1) == 0:
-        return np.inf, Status.WRONG_RESULT, "its correctness is 0", ""
+        return np.inf, status, value if isinstance(value, str) and value else word, "", ""
+    if isinstance(correct := row.get("correctness", 1), str):
+        raise ValueError(f"the correctness of {place} is the text {correct[:40]!r}, not a number")
+    if correct == 0:
+        return np.inf, Status.WRONG_RESULT, "its correctness is 0", "", ""
     if not isinstance(unit, str):
         raise ValueError(f"the unit of {place} is not a text")
-    if not unit and measurement.get("name", "time") != "time":
-        raise ValueError(
-            f"{place} measures {str(measurement['name'])[:40]!r} without a unit; name a unit in which lower is better"
-        )
+    if not unit and measures != "time":
+        raise ValueError(f"{place} measures {measures[:40]!r} without a unit; name a unit in which lower is better")
     cost = number(value, f"the value of {place}")
     if is_failure(cost):
-        return np.inf, Status.RUNTIME_ERROR, f"a time of {cost:g} stands for a failure", ""
-    return cost, Status.OK, "", unit
+        return np.inf, Status.RUNTIME_ERROR, f"a time of {cost:g} stands for a failure", "", ""
+    return cost, Status.OK, "", unit, measures
 
 
 def _t4_measurement(row: dict[str, Any], place: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from types import NoneType
 
 import numpy as np
 import pytest
@@ -70,7 +71,8 @@ def test_a_recording_is_read_back_exactly(suite, odd, tmp_path, name):
     every, rows = (Enumeration(each.space, np.random.default_rng(0)).rows(0, 36) for each in (recorded, live))
     words = {json.dumps(tuple(recorded.space.describe(r).values())): r for r in every}
     theirs = [
-        tuple(v if isinstance(v, (int, float, str)) else str(v) for v in live.space.describe(r).values()) for r in rows
+        tuple(v if isinstance(v, (int, float, str, NoneType)) else str(v) for v in live.space.describe(r).values())
+        for r in rows
     ]
     same = np.array([words[json.dumps(t)] for t in theirs])
     told, known = evaluate(recorded, same), evaluate(live, rows)

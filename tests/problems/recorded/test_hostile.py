@@ -58,6 +58,14 @@ CASES = {
     ),
     "statistics that are a text": ("t4", ["metadata", "statistics"], "size", "'metadata' is not a list of names"),
     "the objective as a statistic": ("t4", ["metadata", "statistics"], ["time"], "which compiling cannot tell"),
+    "text as correctness": ("t4", ["results", 0, "correctness"], "0", "correctness of result 0 is the text '0'"),
+    "an objective that is a parameter": ("kernel_tuner", ["objective"], "unroll", "both its objective and a parameter"),
+    "a parameter without a value": (
+        "ktt",
+        ["Results", 1, "Configuration", 2, "Value"],
+        ...,
+        "no value of parameter 'mode'",
+    ),
     "an unknown status": ("ktt", ["Results", 0, "Status"], "Odd", "'Status' of result 0 is 'Odd'"),
 }
 
@@ -76,6 +84,15 @@ def test_the_unit_of_the_whole_file_is_that_of_rows_that_name_none(load, formats
     assert load(change(formats["t4"], ["metadata"], {"unit": "ms"})).unit == "seconds"
 
 
+def test_results_with_several_objectives_are_refused(load, formats):
+    row = formats["t4"]["results"][1]
+    row["measurements"], row["objectives"] = [{"name": "energy", "value": 3, "unit": "J"}], ["energy"]
+    formats["t4"]["results"] = [row, change(row, ["measurements", 0, "name"], "power")]
+    formats["t4"]["results"][1]["objectives"] = ["power"]
+    with pytest.raises(UserError, match=r"several objectives, .'energy', 'power'.; keep the measurements of one"):
+        load(formats["t4"])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_wrong_json_is_refused(load, formats, case):
     name, path, value, message = CASES[case]
@@ -92,6 +109,8 @@ def test_wrong_json_is_refused(load, formats, case):
         (b"[1, 2]", "its JSON is a list"),
         (b'{"ConfigurationSpace": {}}', "no measurements"),
         (b'{"results": [], "results": []}', "'results' occurs twice"),
+        (b"null", "neither an object in JSON nor a table with a column 'compute_time'"),
+        (b"a;compute_time\n1;2\n", "neither an object in JSON nor a table"),
         (b"\xff\xfe\x00", "UTF-16"),
         (b"\xc3\x28 \xa0", "not text in UTF-8"),
         (b'{"results": [{"configu', "truncated or damaged"),
@@ -101,6 +120,10 @@ def test_wrong_json_is_refused(load, formats, case):
         (gzip.compress(b"{}" * 99, mtime=0)[:-9], "gzip file that is truncated or damaged"),
         (gzip.compress(b"{}" * 99, mtime=0)[:12] + b"garbage" * 9, "gzip file that is truncated or damaged"),
         (b"a,compute_time\n", "0 measurements of 1 parameters"),
+        (b"a,compute_time", "0 measurements of 1 parameters"),
+        (b",a,compute_time\n0,1,2\n", "column 1 has no name"),
+        (b"Unnamed: 0,a,compute_time\n0,1,2\n", "column 1 has no name"),
+        (b"a,compute_time\n1,1_0\n", "'compute_time' of row 1 is '1_0', not a number"),
         (b"compute_time,energy\n3,4\n", "1 measurements of 0 parameters"),
         (b"a,compute_time\n1,2\n3\n", "row 2 has 1 cells, and the header 2"),
         (b"a,a,compute_time\n1,2,3\n", "names a column twice"),

@@ -124,6 +124,13 @@ def test_columns_of_catbench_that_are_no_parameters_are_left_out(load):
     assert (few.facts()["iterations"], few.facts()["timeouts"]) == ("10", "60000")
 
 
+def test_cells_of_catbench_are_taken_as_they_are(load):
+    text = 'order, mask, text, Feasibility, compute_time\r\n0_1, 9007199254740992, "x\ny", 1, 2\r\n'
+    problem = load(f'{text}1_0, 9007199254740993, "x\x0by", 1, 3\r\n'.encode())
+    assert costs(problem) == {("0_1", 2**53, "x\ny"): 0.002, ("1_0", 2**53 + 1, "x\x0by"): 0.003}
+    assert problem.space.kinds.tolist() == [Kind.CHOICE, Kind.SCALE, Kind.CHOICE]
+
+
 def test_tiles_of_tpu_graphs_are_scaled_by_the_default(load, formats):
     problem = load(formats["tile"])
     moving = np.flatnonzero(problem.space.sizes > 1)
@@ -239,11 +246,15 @@ def test_the_identity_depends_on_the_content_and_not_on_the_format(load, formats
     assert load(content).fingerprint() != same[0].fingerprint()
 
 
-def test_recording_a_recorded_space_converts_it(load, formats, write, tmp_path):
-    source = write(formats["kernel_tuner"])
-    out = tmp_path / "converted.json"
+@pytest.mark.parametrize("name", ["converted.json", pytest.param("converted.parquet", marks=pytest.mark.slow)])
+def test_recording_a_recorded_space_converts_it(load, formats, write, tmp_path, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    for row in formats["kernel_tuner"]["cache"].values():  # what no column of Parquet holds
+        row |= {"block": row["block"] + 2**70, "unroll": row["unroll"] or None}
+    source, out = write(formats["kernel_tuner"]), tmp_path / name
     record(Registry(), f"recorded:{source}", out, None, 0, (), 1, lambda total: lambda done, words: None)
-    assert json.loads(out.read_text())["schema_version"] == "1.0.0"
+    assert name.endswith("parquet") or json.loads(out.read_text())["schema_version"] == "1.0.0"
     assert Registry().load(f"recorded:{out}").fingerprint() == Registry().load(f"recorded:{source}").fingerprint()
 
 
