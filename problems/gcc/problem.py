@@ -18,7 +18,7 @@ from bbo_suite.supervised import LiveProblem, Service
 from ..programs_c import SEEDS, large_names, names, source
 from ..reading import explained
 from .compiler import installed_gcc
-from .worker import flags, language
+from .worker import flags, headers, language
 
 _LARGEST = 1 << 26
 """Largest file in bytes."""
@@ -70,6 +70,8 @@ class GccProblem(LiveProblem):
         self.default = np.array([*self._gcc.flags.values(), *places], np.int64)
         with explained(file, "a file of C or C++"):
             program = read_bounded(file, _LARGEST)
+            own = headers(self._gcc.path, self._source) if isinstance(instance, Path) else []
+            program += b"".join(b"|%d|" % len(text) + text for text in (read_bounded(each, _LARGEST) for each in own))
         arguments = (self._gcc.path, self._gcc.level, self._source, SEEDS)
         service = Service(f"{__package__}.worker:serve", arguments, start_seconds=600, name="GCC", confined=True)
         self._serve(service)

@@ -144,6 +144,13 @@ def flags(source: str) -> tuple[str, ...]:
     return ("-ffp-contract=off",) if language(source) == "c++" else ("-std=c17", "-ffp-contract=off")
 
 
+def headers(gcc: str, source: str) -> list[Path]:
+    """Return the files that a file includes, and those that they include, but the system's; none if one is missing."""
+    told = run([gcc, *flags(source), "-x", language(source), "-MM", "-MT", "program", source])
+    names = re.findall(r"(?:\\.|\S)+", told.stdout.removeprefix("program:").replace("\\\n", " "))
+    return [Path(re.sub(r"\\(.)", r"\1", name).replace("$$", "$")) for name in names[1:]]
+
+
 def serve(gcc: str, level: str, source: str, seeds: tuple[int, ...]) -> Callable[[Any, Enter], Any]:
     """Return the handler for one program.
 

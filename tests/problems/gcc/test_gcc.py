@@ -296,6 +296,20 @@ def test_another_version_is_another_problem(monkeypatch):
 
 @needs_gcc
 @pytest.mark.slow
+def test_a_file_that_includes_others_is_another_problem_when_they_change(tmp_path):
+    program, near, far = tmp_path / "mine.c", tmp_path / "a#b $c.h", tmp_path / "far.h"
+    program.write_text(f'#include <stdio.h>\n#include "{near.name}"\nlong f(long x) {{ return x + NEAR + FAR; }}')
+    near.write_text('#include "far.h"\n#define NEAR 1')
+    seen = set()
+    for number in (7, 70_000_000_000, 7):
+        far.write_text(f"#define FAR {number}")
+        problem = GccProblem.from_file(str(program))
+        seen.add((number, problem.fingerprint(), default_value(problem)))
+    assert len(seen) == 2 and len({fingerprint for _, fingerprint, _ in seen}) == len({cost for *_, cost in seen}) == 2
+
+
+@needs_gcc
+@pytest.mark.slow
 def test_random_flags_compile_and_keep_the_results():
     problem = GccProblem("lexer")
     problem.workers = 2
