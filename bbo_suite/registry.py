@@ -14,6 +14,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .core.problem import Problem, set_fact
 from .core.strategy import Strategy
 from .core.versions import code_version, is_ours
@@ -147,7 +149,11 @@ def _load_registered(registry: Registry, problem_id: str) -> Problem:
     return _named(problem, problem_id)
 
 
-_STATED: dict[str, Any] = {"unit": str, "published_in": str, "optimum": Real | None, "bound": Real | None}
+_STATED: dict[str, Any] = {
+    **dict.fromkeys(("unit", "published_in"), str),
+    **dict.fromkeys(("optimum", "bound"), Real | None),
+    **dict.fromkeys(("noisy", "timed"), bool | np.bool_),
+}
 """Attributes of a problem, and what they are."""
 
 
@@ -155,7 +161,7 @@ def _named(problem: Problem, problem_id: str) -> Problem:
     set_fact(problem, "id", problem_id)
     for name, kind in _STATED.items():
         if not isinstance(value := getattr(problem, name), kind):
-            words = "a text" if kind is str else "a number or None"
+            words = {str: "a text", Real | None: "a number or None"}.get(kind, "True or False")
             raise UserError(f"problem {problem_id}: its {name} is {repr(value)[:60]}, but must be {words}")
     return problem
 
@@ -169,6 +175,15 @@ def _some(family: type[Problem], name: str) -> str:
 def _instance(family: type[Problem], name: str, instance: str) -> Problem:
     marks = family.variant_marks
     base = re.split(f"[{re.escape(marks)}]", instance)[0] if marks else instance
+    if base not in family.instances and instance in family.instances:
+        mark = instance[len(base)]
+        raise UserError(
+            f"the name of problem '{name}/{instance}' has {mark!r}, which marks a variant; rename the instance,"
+            f' or set variant_marks = "" in {family.__name__}'
+        )
+    if base not in family.instances and base in map(str, family.instances):
+        listed = repr(family.instances)[:60]
+        raise UserError(f"the instances of {family.__name__} are {listed}; write them as texts, such as {base!r}")
     if base not in family.instances:
         several = f"{name}/{instance}".replace(",", " ").split()
         known = [f"{name}/{known}" for known in family.instances]

@@ -278,11 +278,12 @@ def _candidates(problem: Problem) -> NDArray:
 
 
 def default_works(load: Load) -> None:
-    """Has a default configuration that is allowed and does not fail."""
+    """Has a default configuration that is allowed, does not fail, and does not cost 0."""
     problem = load()
     result = evaluate(problem, problem.space.check(np.asarray(problem.default)[None]))
     status = Status(int(result.status[0]))
     assert status is Status.OK, f"the default's status is {status.word}: {result.reasons.get(0, 'no reason given')}"
+    assert result.values[0] > 0, "the default costs 0, so nothing can be better; add a constant to all costs"
 
 
 def has_a_unit(load: Load) -> None:
@@ -380,6 +381,7 @@ def structure_fits(load: Load) -> None:
     assert structure.features.shape == (d, len(structure.feature_names)), (
         "features do not have one row per parameter and one column per name"
     )
+    assert np.isfinite(structure.features).all(), "a feature is not finite"
     rows = np.repeat(np.arange(d), np.diff(starts))
     assert not (rows == neighbours).any(), "a parameter is its own neighbour"
     pairs = set(zip(rows.tolist(), neighbours.tolist(), strict=True))

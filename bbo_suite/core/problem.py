@@ -67,8 +67,14 @@ class Evaluations:
 
     @classmethod
     def of(cls, values: ArrayLike) -> Self:
-        """Return evaluations from `(n,)` values alone; inf counts as a runtime error."""
-        numbers = np.asarray(values, np.float64)
+        """Return evaluations from `(n,)` values alone; inf counts as a runtime error.
+
+        Raises:
+          ValueError: they are complex numbers or texts.
+        """
+        if (given := np.asarray(values)).dtype.kind not in "biufO":
+            raise ValueError(f"the values are of type {given.dtype}; a cost is a number")
+        numbers = np.asarray(given, np.float64)
         return cls(numbers, np.where(np.isposinf(numbers), Status.RUNTIME_ERROR, Status.OK).astype(np.int8))
 
     def __repr__(self) -> str:

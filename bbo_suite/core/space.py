@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -264,17 +266,43 @@ class Parameter:
 
 
 def choice(name: str, values: Sequence[Any]) -> Parameter:
-    """Return a parameter whose values have no order."""
-    return Parameter(name, values, Kind.CHOICE)
+    """Return a parameter whose values have no order.
+
+    Raises:
+      ValueError: they are no list, or one occurs twice.
+    """
+    return Parameter(name, _listed(name, values), Kind.CHOICE)
 
 
 def scale(name: str, values: Sequence[Any]) -> Parameter:
-    """Return a parameter whose values are ordered, smallest first."""
+    """Return a parameter whose values are ordered, smallest first.
+
+    Raises:
+      ValueError: they are no list, one occurs twice, or they are numbers that do not ascend.
+    """
+    values = _listed(name, values)
+    if all(isinstance(value, Real) for value in values) and not all(a < b for a, b in pairwise(values)):
+        raise ValueError(f"the values of scale {name!r} are {repr(values)[:60]}; sort them, smallest first")
     return Parameter(name, values, Kind.SCALE)
 
 
+def _listed(name: str, values: Any) -> Any:  # noqa: ANN401 - whatever a user gives
+    if isinstance(values, Mapping) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
+        raise ValueError(f"the values of parameter {name!r} are {repr(values)[:60]}; give a list")
+    value, many = Counter((type(each), repr(each)) for each in values).most_common(1)[0] if len(values) else ("", 1)
+    if many > 1:
+        raise ValueError(f"parameter {name!r} has the value {value[1][:60]} twice; drop one of the two")
+    return values
+
+
 def sequence(name: str, length: int, values: Sequence[Any]) -> Parameter:
-    """Return a sequence of `length` slots; each holds any of the values."""
+    """Return a sequence of `length` slots; each holds any of the values.
+
+    Raises:
+      ValueError: the length is not 1 or more.
+    """
+    if not isinstance(length, int | np.integer) or length < 1:
+        raise ValueError(f"the length of sequence {name!r} is {length!r}; give a whole number from 1 on")
     return Parameter(name, values, Kind.SLOT, length)
 
 
@@ -290,8 +318,12 @@ def product(*parameters: Parameter, constraints: Sequence[Constraint] = ()) -> S
       constraints: rules over columns of the space; a sequence of n slots has n columns.
 
     Raises:
-      ValueError: two parameters have the same name, or `Space` refuses the arguments.
+      ValueError: something is no parameter, two have the same name, or `Space` refuses the arguments.
     """
+    if strange := [each for each in parameters if not isinstance(each, Parameter)]:
+        raise ValueError(
+            f"product takes parameters one by one, such as choice('x', [1, 2]), not {repr(strange[0])[:60]}"
+        )
     slots = (f"{p.name}[{i}]" for p in parameters if p.kind is Kind.SLOT for i in range(p.length))
     twice = [name for name, many in Counter([*(p.name for p in parameters), *slots]).items() if many > 1]
     if twice:

@@ -221,7 +221,7 @@ class StudyPlan:
         if not default:
             what = "so nothing can be better and there is no speedup"
             raise UserError(f"the default configuration of {problem_id} costs 0, {what}; add a constant to all costs")
-        for what, assumed in problem.assumptions().items():
+        for what, assumed in told(problem, "assumptions", Mapping).items():
             print(f"{problem_id}: {what}: {assumed}", file=sys.stderr)
         noted: dict[str, Any] = {"default": default, "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}

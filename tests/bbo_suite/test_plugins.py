@@ -165,6 +165,7 @@ def test_wrong_diagnostics_end_their_run_only(run, tmp_path):
 
 WRONG = {
     "baselines": ("return None", "show run", "baselines must return a dict, not None"),
+    "assumptions": ("return 'all'", "run", "assumptions must return a dict, not 'all'"),
     "facts": ("return 5", "show", "facts must return a dict, not 5"),
     "paste": ("return 5", "best", "paste must return a text, not 5"),
     "fingerprint": ("return None", "show run", "fingerprint must return a text, not None"),
@@ -217,6 +218,9 @@ def test_wrong_answers_of_a_problem_are_one_sentence(suite, put, method):
         ("a\nb.py", "any/a", "", "rename the file"),
         ("any.py", "any/b,c", "", "the name of problem 'any/b,c' has a comma"),
         ("any.py", "any/a", "unit = 5", "its unit is 5, but must be a text"),
+        ("any.py", "any/a@b", "instances = ('a@b',)", "has '@', which marks a variant; rename the instance, or set"),
+        ("any.py", "any/1", "instances = (1, 2)", "the instances of Any are (1, 2); write them as texts, such as '1'"),
+        ("any.py", "any/a", "noisy = 'no'", "its noisy is 'no', but must be True or False"),
         ("any.py", "any/a", "optimum = 'low'", "its optimum is 'low', but must be a number or None"),
     ],
 )

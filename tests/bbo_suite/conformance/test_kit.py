@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bbo_suite
-from bbo_suite import Evaluations, Problem, Space, Strategy, UserError
+from bbo_suite import Evaluations, Problem, Space, Strategy, Structure, UserError
 from bbo_suite.conformance.kit import check_plugin, problem_rules, strategy_rules
 from bbo_suite.conformance.strategy_rules import deterministic
 
@@ -158,6 +158,26 @@ class BadDefault(Toy):
         return Evaluations.of(np.where(configs.any(axis=1), 1.0, np.inf))
 
 
+class Free(Toy):
+    def evaluate(self, configs):
+        return Evaluations.of(configs.sum(axis=1))
+
+
+class Complex(Toy):
+    def evaluate(self, configs):
+        return Evaluations.of(1j + configs.sum(axis=1))
+
+
+class Texts(Toy):
+    def evaluate(self, configs):
+        return Evaluations.of(["1"] * len(configs))
+
+
+class OddFeatures(Toy):
+    def structure(self):
+        return Structure(np.zeros(7, int), np.zeros(0, np.int32), np.full((6, 1), np.nan, np.float32), ("odd",))
+
+
 class Order(Toy):
     def evaluate(self, configs):
         return Evaluations.of(1.0 + np.arange(len(configs)))
@@ -201,6 +221,10 @@ class Speechless(Toy):
     "problem, words",
     [
         (BadDefault, "default configuration"),
+        (Free, "does not cost 0"),
+        (Complex, "a finite cost"),
+        (Texts, "a finite cost"),
+        (OddFeatures, "a structure"),
         (Order, "in any order"),
         (Restless, "loaded again"),
         (HidesNoise, "unless it declares that it is noisy"),

@@ -201,6 +201,35 @@ def test_two_parameters_with_one_name_are_refused():
         product(choice("tile", [1, 2]), scale("tile", [1, 2]))
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: choice("a", 5), "the values of parameter 'a' are 5; give a list"),
+        (lambda: choice("a", {1, 2}), "give a list"),
+        (lambda: scale("a", {1: 2}), "give a list"),
+        (lambda: scale("a", (i for i in range(3))), "give a list"),
+        (lambda: choice("a", [1, 2, 1]), "'a' has the value 1 twice; drop one of the two"),
+        (lambda: choice("a", [[1], [1]]), "twice"),
+        (lambda: scale("a", np.array([1, 1])), "twice"),
+        (lambda: scale("a", [4, 1, 2]), "the values of scale 'a' are .4, 1, 2.; sort them, smallest first"),
+        (lambda: scale("a", [1, math.nan]), "sort them"),
+        (lambda: sequence("a", 0, [1]), "the length of sequence 'a' is 0; give a whole number from 1 on"),
+        (lambda: sequence("a", 2.5, [1]), "is 2.5; give a whole number"),
+        (lambda: product([choice("a", [1])]), "product takes parameters one by one"),
+    ],
+)
+def test_parameters_that_cannot_be_meant_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_values_that_only_look_equal_are_kept():
+    assert (
+        product(choice("a", [1, "1", True, 1.0]), scale("b", ["low", "high"]), scale("c", np.arange(3))).cardinality
+        == 24
+    )
+
+
 def test_huge_cardinalities_are_exact():
     assert Space([2] * 2000).cardinality == 2**2000
     assert product(permutation("p", range(40)), choice("c", range(3))).cardinality == 3 * math.factorial(40)
