@@ -193,14 +193,19 @@ def sees(problem: Problem) -> Level:
     return Level.PARTS if problem.tells_parts and structure.parts is not None else Level.STRUCTURE
 
 
+def check_budget(budget: int) -> None:
+    """Raise `UserError` for a budget of no evaluation."""
+    if budget < 1:
+        raise UserError(f"budget must be 1 or more, not {budget}")
+
+
 def choices(problem: Problem, budget: int, seconds: float = math.inf, evaluation: float = 0.0) -> list[Choice]:
     """Return the strategies for a problem, the most promising first; arguments as for `Evidence.choices`.
 
     Raises:
       UserError: the budget or the time is not enough for one evaluation.
     """
-    if budget < 1:
-        raise UserError(f"budget must be 1 or more, not {budget}")
+    check_budget(budget)
     if (most := min(budget, seconds / max(evaluation, 1e-9))) < 1:
         raise UserError(f"an evaluation takes {evaluation:.2g} s, and the limit is {seconds:g} s; give more seconds")
     found = published().choices(family_of(problem.id), sees(problem), budget, seconds, evaluation)

@@ -51,8 +51,12 @@ def best(
 
     found = _found(Registry(tuple(plugin or ())), study, results, minimal, keep, problem)
     # what problems print must not mix with text to paste
+    nothing = False
     for one in each_reserved(found, shown=partial(_waiting, minimal)):
+        nothing |= not keep and one.row is None
         print(json_line(one.facts()) if as_json else one.text() if keep else _text(one, everything), flush=True)
+    if nothing:
+        raise typer.Exit(1)
 
 
 def _found(

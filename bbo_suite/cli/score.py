@@ -207,10 +207,11 @@ def recommend(
 
     `run --strategy auto` takes it.
     """
-    from ..recommend import choices, published
+    from ..recommend import check_budget, choices, published
     from ..registry import Registry
     from .tables import reserved
 
+    check_budget(budget)  # loading a problem may take minutes
     with reserved(True):
         loaded = Registry(tuple(plugin or ())).problem(problem)
         each = _seconds_of_one(loaded) if seconds is not None else 0.0

@@ -111,7 +111,9 @@ def test_a_space_that_the_budget_covers_is_searched_whole():
 
 
 def test_no_evaluation_is_refused(suite):
-    assert "budget must be 1 or more, not 0" in suite("recommend", "--problem", "ordering/small-a", "--budget", 0).err
+    for problem in ("ordering/small-a", "recorded:/none.json"):  # of which the second cannot be loaded
+        done = suite("recommend", "--problem", problem, "--budget", 0)
+        assert (done.code, done.err) == (1, "error: budget must be 1 or more, not 0\n")
 
 
 def test_a_time_without_an_evaluation_is_refused():

@@ -95,7 +95,7 @@ def test_a_study_without_a_success_says_so(suite, tmp_path):
     plugins = ("--plugin", "failing.py", "--plugin", "others.py")
     suite("run", *plugins, "--budget", 20, "--study", "s", "--json")
     done = suite("best", "s", *plugins)
-    assert done.code == 0
+    assert done.code == 1
     assert done.out == "failing/a: no candidate succeeded in 20 evaluations (1 run)\n\n"
     (found,) = printed(suite("best", "s", *plugins, "--json"))
     assert found["speedup"] is None and found["paste"] is None
