@@ -187,7 +187,9 @@ def _csv_records(file: TextIO) -> Iterator[Record]:
     reader = csv.reader(_lines(file), strict=True)
     try:
         columns = next(reader)
-        for cells in reader:
+        if twice := [name for place, name in enumerate(columns) if name in columns[:place]]:
+            raise ValueError(f"its header names column {twice[0][:60]!r} twice; drop one of the two")
+        for cells in filter(None, reader):  # without blank lines
             place = f"line {reader.line_num}"
             if len(cells) != len(columns):
                 raise ValueError(f"{place} has {len(cells)} fields and the header {len(columns)}; is it cut off?")

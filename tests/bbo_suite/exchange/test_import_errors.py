@@ -70,6 +70,7 @@ def test_what_is_no_format_at_all(tmp_path, content):
     [
         ("", "it is empty"),
         ("evaluation,best\n1,3\n", "its table has no column 'value'; evaluation and value are needed"),
+        ("evaluation,value,value\n1,3,4\n", "its header names column 'value' twice; drop one of the two"),
         ("evaluation;value\n1;3\n", "its columns are separated by ';'; separate them by commas"),
     ],
 )
@@ -88,7 +89,7 @@ def test_text_that_is_not_in_utf_8_and_gzip_that_is_cut(tmp_path):
 
 
 def test_runs_of_nobody_knows_what_need_a_problem(tmp_path):
-    (tmp_path / "t.csv").write_text("evaluation,value\n1,3\n")
+    (tmp_path / "t.csv").write_text("evaluation,value\n\n1,3\n\n")
     refused(tmp_path, tmp_path / "t.csv", "does not say which problem", "--problem")
     back = imported(tmp_path, tmp_path / "t.csv", problem="recorded/llvm-tree")
     assert list(back) == [("recorded/llvm-tree", "back", 0)]
