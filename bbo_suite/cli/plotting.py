@@ -62,6 +62,8 @@ def plot(
 ) -> None:
     """Draw a study's figures and print their paths. Standard error lists the figures that need more data.
 
+    The exit code is 1 if one of them was asked for.
+
     `--figure program` draws what was found for each problem: its kernels before and after, or a table of the changes.
     It evaluates candidates, so it is drawn only if asked for.
     """
@@ -95,6 +97,7 @@ def _study(
         check_problems(problems, frame["problem"].unique(), study)
         frame = frame[frame["problem"].isin(problems)]
         diagnostics = None if diagnostics is None else diagnostics[diagnostics["problem"].isin(problems)]
+    asked = bool(names)
     if opened.only_results:
         names = names or [name for name, figure in figures.FIGURES.items() if figure.only_results]
     folder = results / opened.figures.relative_to(results.absolute())
@@ -104,6 +107,8 @@ def _study(
     if reasons:
         words = "; ".join(f"{name} ({reason})" for name, reason in reasons.items())
         print(f"not drawn: {words}", file=sys.stderr)
+        if asked:
+            raise typer.Exit(1)
 
 
 def _run(

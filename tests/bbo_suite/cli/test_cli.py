@@ -179,6 +179,8 @@ def test_plot_draws_what_is_asked_for_and_says_what_it_leaves_out(suite, toy):
     assert done.err.count("\n") == 1
     done = suite("plot", "s", "--figure", "time", "--figure", "overhead", "--format", "pdf")
     assert ([Path(line).name for line in done.out.splitlines()], done.err) == (["time.pdf", "overhead.pdf"], "")
+    done = suite("plot", "s", "--figure", "time", "--figure", "profile", "--format", "pdf")
+    assert (done.code, done.out) == (1, "results/s/figures/time.pdf\n") and done.err.startswith("not drawn: profile (")
     done = suite("plot", "s", "--figure", "time", "--style", "paper")
     assert done.out.splitlines() == ["results/s/figures/paper/time.txt", "results/s/figures/paper/time.pdf"]
     refused = suite("plot", "s", "--problem", "toy/smal")
