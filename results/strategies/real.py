@@ -22,6 +22,7 @@ RECORDED = [
 LLVM, GCC, XLA = programs("llvm", 5), programs("gcc", 4), programs("xla-passes", 3, "-l1-infer")
 INLINING = programs("inlining", 6, among=runpy.run_path(str(RESULTS / "inlining" / "plan.py"))["OURS"])
 COSTS = ["random", "annealing", "evolution", "mbo", "nevergrad:DiscreteLenglerOnePlusOne"]
+OPENTUNER = ["opentuner:AUCBanditMetaTechniqueA"]
 
 runs = partial(Plan, seeds=3, batch=10, cutoffs=(20, 50, 100, 200, 500), plain_seeds=True)
 
@@ -33,4 +34,6 @@ PLANS = [
     runs(XLA, COSTS, BUDGETS[:2]),
     runs(GCC, COSTS, BUDGETS[2:]),
     runs(XLA, COSTS, BUDGETS[2:]),
+    runs(RECORDED, OPENTUNER, BUDGETS),
+    runs(LLVM, OPENTUNER, BUDGETS[:2]),
 ]

@@ -16,7 +16,7 @@ from bbo_suite.recommend import EVIDENCE, Evidence, sees
 from bbo_suite.registry import Registry
 
 HERE = Path(__file__).parent
-LEFT_OUT = ("pymoo:GA", "pymoo:GA, tuned")
+LEFT_OUT = ("pymoo:GA", "pymoo:GA, tuned", "opentuner:AUCBanditMetaTechniqueA")
 """They need an extra, or options."""
 NEW = ("family", "task")
 """What is new to the evidence: a whole family, or one task of a known family."""
