@@ -305,7 +305,11 @@ class _Reader:
         texts = tuple(text.replace("{}", str(each)) if each != "" else "" for each in values)
         make = {"choice": choice, "scale": scale, "order": permutation}[kind]
         condition = next((key, str(each)) for key, each in when.items()) if when else None
-        return Setting(make(name, tuple(values)), texts, values.index(default), condition)
+        try:
+            parameter = make(name, tuple(values))
+        except ValueError as error:  # such as a scale that does not ascend
+            raise self._wrong("space", name, f"cannot be used: {error}") from None
+        return Setting(parameter, texts, values.index(default), condition)
 
     def _get(self, table: str, key: str, default: Any) -> Any:  # noqa: ANN401 - of the key's kind
         return self._tables.get(table, {}).get(key, default)

@@ -100,6 +100,7 @@ MISTAKES = [
     ('= "switch"', '= "swich"', 10, "[space] -fast", 'write "switch"'),
     ('["-O2", "-O3"]', '["-O2"]', 9, "[space] level", "two or more"),
     ('["-O2", "-O3"]', '["-O2", "-O2"]', 9, "[space] level", "twice"),
+    ("[1, 10, 100]", "[10, 1, 100]", 11, "[space] --param=n", "sort them"),
     ("default = 10", "default = 11", 11, "[space] --param=n", "none of its values"),
     ("default = 10", "defalt = 10", 11, "[space] --param=n", "'defalt'"),
     ('"-mwidth {}"', '"-mwidth"', 12, "[space] width", "{}"),
