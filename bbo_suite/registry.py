@@ -149,20 +149,20 @@ def _load_registered(registry: Registry, problem_id: str) -> Problem:
     return _named(problem, problem_id)
 
 
-_STATED: dict[str, Any] = {
-    **dict.fromkeys(("unit", "published_in"), str),
-    **dict.fromkeys(("optimum", "bound"), Real | None),
-    **dict.fromkeys(("noisy", "timed"), bool | np.bool_),
-}
-"""Attributes of a problem, and what they are."""
+_STATED: tuple[tuple[Any, str, tuple[str, ...]], ...] = (
+    (str, "a text", ("unit", "published_in")),
+    (Real | None, "a number or None", ("optimum", "bound")),
+    (bool | np.bool_, "True or False", ("noisy", "timed")),
+)
+"""Types, what they are called, and the attributes of a problem that have them."""
 
 
 def _named(problem: Problem, problem_id: str) -> Problem:
     set_fact(problem, "id", problem_id)
-    for name, kind in _STATED.items():
-        if not isinstance(value := getattr(problem, name), kind):
-            words = {str: "a text", Real | None: "a number or None"}.get(kind, "True or False")
-            raise UserError(f"problem {problem_id}: its {name} is {repr(value)[:60]}, but must be {words}")
+    for kind, words, names in _STATED:
+        for name in names:
+            if not isinstance(value := getattr(problem, name), kind):
+                raise UserError(f"problem {problem_id}: its {name} is {repr(value)[:60]}, but must be {words}")
     return problem
 
 

@@ -25,12 +25,27 @@ TECHNIQUES = (
     "AUCBanditMetaTechniqueB",
     "AUCBanditMetaTechniqueC",
     "AUCBanditMutationTechnique",
+    "ComposableDiffEvolution",
+    "DifferentialEvolution",
     "DifferentialEvolutionAlt",
+    "DifferentialEvolution_20_100",
     "GGA",
+    "MultiNelderMead",
+    "NormalGreedyMutation05",
+    "NormalGreedyMutation10",
+    "NormalGreedyMutation20",
     "PSO_GA_Bandit",
+    "PSO_GA_DE",
+    "PatternSearch",
     "PureRandom",
+    "RandomNelderMead",
+    "RegularNelderMead",
+    "RightNelderMead",
+    "UniformGreedyMutation05",
     "UniformGreedyMutation10",
+    "UniformGreedyMutation20",
 )
+"""Those that run: Torczon's and annealing need Python 2. Those for permutations do the same as another one here."""
 _GENERATIONS = 500
 """Generations without a new candidate after which OpenTuner gives up."""
 
@@ -45,7 +60,7 @@ class OpenTuner(Adapter):
 
     @classmethod
     def variants(cls) -> tuple[str, ...]:
-        """Return the names: without techniques for permutations alone, and without those that do not run."""
+        """Return the names of the techniques that run."""
         return TECHNIQUES
 
     @classmethod
