@@ -95,8 +95,9 @@ class _Inliner(Optimiser):
             return text_functions(text)
         rows = code_functions(module, self.machine)
         if self._objective == "data":
-            kept = [each.size() for each in sections(module, self.machine) if each.name().startswith(_READ_ONLY)]
-            rows.append(("read-only data", b"", 1.0, float(sum(kept))))
+            named = ((each.name() or b"", each.size()) for each in sections(module, self.machine))  # the first has none
+            kept = sum(size for name, size in named if name.startswith(_READ_ONLY))
+            rows.append(("read-only data", b"", 1.0, float(kept)))
         return rows
 
     def _graph(self) -> dict[str, Any]:

@@ -60,10 +60,16 @@ def test_a_picture_has_the_functions_with_the_bodies_in_each(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("variant", "unit"), [("@data", "bytes"), ("@instructions", "instructions")])
-def test_other_costs(tmp_path, variant, unit):
-    made = problem(tmp_path, LEAF + RUN, variant)
-    assert made.unit == unit and costs(made, [0, 0])[0] > 0
+def test_read_only_data_counts_if_asked_for(tmp_path):
+    table = "@table = constant [5 x i64] [i64 1, i64 2, i64 3, i64 4, i64 5]\n"
+    found = [costs(problem(tmp_path, table + LEAF + RUN, variant), [1, 1])[0] for variant in ("", "@data")]
+    assert found[1] == found[0] + 40
+
+
+@pytest.mark.slow
+def test_instructions_are_those_that_remain(tmp_path):
+    made = problem(tmp_path, LEAF + RUN, "@instructions")
+    assert made.unit == "instructions" and costs(made, [1, 1])[0] == 7
 
 
 @pytest.mark.slow
