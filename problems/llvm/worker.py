@@ -386,6 +386,7 @@ def _parsed(text: str) -> llvm.ModuleRef:
 
 
 def _check(module: llvm.ModuleRef) -> None:
+    module.verify()  # the parser takes what makes passes hang
     bodies = [function for function in module.functions if not function.is_declaration]
     if not bodies:
         raise ValueError("it defines no function")

@@ -293,6 +293,7 @@ def test_a_users_program_sees_no_environment(tmp_path):
         ("rubbish", "LLVM IR parsing error"),
         ("define void @f() noinline optnone { ret void }", "optnone.*-Xclang -disable-llvm-passes"),
         ("declare void @f()", "it defines no function"),
+        ("define i32 @f() {\n %a = add i32 %b, 1\n %b = add i32 %a, 1\n ret i32 %b\n}", "does not dominate all uses"),
         ("declare void @abort()\n" + calling("abort"), "died of SIGABRT: while it ran the unoptimised program"),
         ("declare i32 @exit(i32)\n" + ending("exit", 0), r"\(exit code 0\): while it ran the unoptimised program"),
     ],
