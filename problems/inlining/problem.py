@@ -19,7 +19,7 @@ from bbo_suite.core.task import interacting
 from bbo_suite.core.variants import split_variant
 from bbo_suite.supervised import LiveProblem, PartRow, Service, name_key, packed_by_name
 
-from ..llvm.ir import SOURCES, names, read, shipped
+from ..llvm.ir import SOURCES, argument, names, read, shipped
 from ..llvm.machine_code import OPCODES
 from ..llvm.problem import OLDEST, llvm_version
 from ..packages import installed_version
@@ -239,7 +239,7 @@ class InliningProblem(LiveProblem):
             return "for reading only; for a file of C or C++ it is a file that clang replays"
         file = self._files[0]
         compiler = "clang++" if file.suffix in SOURCES[1:] else "clang"
-        words = [compiler, *replaying(self.pasted_file, self._level), "-c", str(file)]
+        words = [compiler, *replaying(self.pasted_file, self._level), "-c", argument(str(file))]
         return f"{shlex.join(words)}; the code must be as it was, and LLVM {llvm_version()}"
 
     def replayed(self, config: NDArray, value: float) -> str:

@@ -55,7 +55,7 @@ def read(path: Path, with_lines: bool = False) -> str:
     with explained(path, "LLVM text"):
         text = read_bounded(path, LARGEST)
     try:
-        return text.decode()
+        return text.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(f"{path} is not LLVM text; make it with clang -S -emit-llvm") from None
 
@@ -69,30 +69,42 @@ def lowering(path: Path, with_lines: bool = False) -> list[str]:
     plain = ["-mcpu=baseline", "-fomit-frame-pointer", "-fno-stack-protector", "-fno-sanitize=all"]
     debug = ["-gline-tables-only", "-fdebug-compilation-dir=.", *plain] if with_lines else ["-g0"]
     optional = ["-O1", "-Xclang", "-disable-llvm-passes", "-fno-sanitize=all", *debug, "-w"]
-    return ["c++" if path.suffix in SOURCES[1:] else "cc", *optional, "-S", "-emit-llvm", path.name, "-o"]
+    return ["c++" if path.suffix in SOURCES[1:] else "cc", *optional, "-S", "-emit-llvm", argument(str(path)), "-o"]
+
+
+def argument(name: str) -> str:
+    """Return a file's name as a program takes it to which `-a` is an option and `@a` a file of options."""
+    return f"./{name}" if name.startswith(("-", "@")) else name
 
 
 def from_source(path: Path, with_lines: bool = False) -> str:
     """Return the module that zig's clang, of the LLVM of llvmlite, makes of a file of C or C++.
 
     Raises:
-      UserError: zig is missing, or the file does not compile.
+      UserError: zig is missing or cannot take the file's name, or the file does not compile.
     """
+    if found := re.search(r"[\\:\n]", path.name):
+        raise UserError(f"cannot compile {str(path)!r}: zig takes no name with {found[0]!r}; give the file another one")
     with explained(path, "a file of C or C++"):
         read_bounded(path, LARGEST)
     program, caches = zig(f"a file of {'C++' if path.suffix in SOURCES[1:] else 'C'}")
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "module.ll")
-        command = [program, *lowering(path, with_lines), str(made)]
-        done = subprocess.run(command, cwd=path.parent, env=os.environ | caches, capture_output=True, text=True)
+        command = [program, *lowering(Path(path.name), with_lines), str(made)]
+        variables = _UNDATED | os.environ | caches
+        done = subprocess.run(command, cwd=path.parent, env=variables, capture_output=True, text=True)
         if done.returncode or not made.exists():
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or [""]
-            raise UserError(f"{path} does not compile: {lines[0][:200]}")
+            raise UserError(f"{path} does not compile: {lines[0][:200]} ({_WITH_FLAGS})")
         return _PRECISE.sub(r"\1\2", made.read_text())
 
 
-SOURCES = (".c", ".cc", ".cpp", ".cxx")
+SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cp", ".c++", ".CPP", ".C")
 """How names of files of C and, from the second on, of C++ end."""
+_UNDATED = {"SOURCE_DATE_EPOCH": "0"}
+"""For `__DATE__` and `__TIME__`: otherwise a file that has them would be another problem each time it is read."""
+_UNOPTIMISED = "-O1 -Xclang -disable-llvm-passes -S -emit-llvm"
+_WITH_FLAGS = f"if it needs flags, such as -I or -D, give what `clang FLAGS {_UNOPTIMISED}` writes"
 _PRECISE = re.compile(r'^(target triple = "[\w-]+-linux)[\d.]+(-[a-z]+)[\d.]*(?=")', re.MULTILINE)
 """A target that names versions of the kernel and of libc, which zig does."""
 

@@ -18,7 +18,7 @@ from ..packages import installed_version
 from ..pass_order.state import PassOrderProblem
 from ..programs_c import SEEDS
 from .actions import ACTIONS, MODULE, SLOTS, command
-from .ir import FOLDER, SOURCES, lowering, names, read, shipped, without_size
+from .ir import FOLDER, SOURCES, argument, lowering, names, read, shipped, without_size
 from .machine_code import OPCODES
 
 OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "times the default"}
@@ -109,7 +109,7 @@ class LlvmProblem(PassOrderProblem):
     def _unpacked(self) -> str:
         """The path of the program as `opt` reads it: not gzipped."""
         if self._name.endswith(SOURCES):
-            return f"{Path(self._name).stem}.ll"
+            return argument(f"{Path(self._name).stem}.ll")
         return self._name.removesuffix(".gz") if self._name.endswith((".ll", ".gz")) else f"{self._name}.ll"
 
     def usage(self) -> str:

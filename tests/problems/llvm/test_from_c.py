@@ -20,6 +20,9 @@ MAIN = '#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n'
         ("run.c", RUN, "run and compared"),
         ("main.c", MAIN, "its output compared"),
         ("run.cpp", f'extern "C" {{\n{RUN}\n}}', "run and compared"),
+        ("-dash.c", MAIN, "its output compared"),
+        ("@at.C", f"\ufeff{MAIN}", "its output compared"),
+        ("date.c++", MAIN.replace('"hello"', "__DATE__ __TIME__"), "its output compared"),
     ],
 )
 def test_a_file_of_c_is_tuned_as_it_is(tmp_path, name, text, compared):
@@ -27,8 +30,10 @@ def test_a_file_of_c_is_tuned_as_it_is(tmp_path, name, text, compared):
     problem = bbo_suite.problem(f"llvm:{tmp_path / name}")
     assert compared in problem.facts()["results"]
     assert bbo_suite.evaluate(problem, problem.default_row()[None]).status[0] == Status.OK
-    assert problem.paste(problem.default_row()).endswith(f" {name.partition('.')[0]}.ll")
-    assert f"python -m ziglang c{'++' if name.endswith('pp') else 'c'} " in problem.usage()
+    made = f"{'./' if name[0] in '-@' else ''}{name.partition('.')[0]}.ll"
+    assert problem.paste(problem.default_row()).endswith(f" {made}")
+    command = f"python -m ziglang c{'c' if name.endswith('.c') else '++'} "
+    assert command in problem.usage() and f" {tmp_path / name} -o {made}, and then" in problem.usage()
     again = bbo_suite.registry.Registry().load(problem.id)
     assert again.fingerprint() == problem.fingerprint()
 
@@ -36,8 +41,11 @@ def test_a_file_of_c_is_tuned_as_it_is(tmp_path, name, text, compared):
 @needs_zig
 def test_what_does_not_compile_is_one_sentence(tmp_path):
     (tmp_path / "bad.c").write_text("int run(")
-    with pytest.raises(UserError, match=r"bad\.c does not compile: .*error"):
+    with pytest.raises(UserError, match=r"bad\.c does not compile: .*error.* flags, such as -I or -D, give what"):
         bbo_suite.problem(f"llvm:{tmp_path / 'bad.c'}")
+    (tmp_path / "a:b.c").write_text(RUN)
+    with pytest.raises(UserError, match=r"a:b\.c': zig takes no name with ':'; give the file another one"):
+        bbo_suite.problem(f"llvm:{tmp_path / 'a:b.c'}")
 
 
 def test_without_zig_the_extra_is_named(tmp_path, monkeypatch):

@@ -237,7 +237,8 @@ def test_a_users_file_is_the_same_task_plain_or_gzipped(tmp_path):
     packed.write_bytes(gzip.compress(ir.shipped("hash").encode()))
     (tmp_path / "me@work").mkdir()
     at = shutil.copy(plain, tmp_path / "me@work")
-    problems = [bbo_suite.problem(f"llvm:{path}") for path in (plain, packed, at)] + [LlvmProblem("hash")]
+    (marked := tmp_path / "marked.ll").write_text(ir.shipped("hash"), encoding="utf-8-sig")
+    problems = [bbo_suite.problem(f"llvm:{path}") for path in (plain, packed, at, marked)] + [LlvmProblem("hash")]
     assert bbo_suite.problem(f"llvm:{at}@bytes").unit == "bytes"
     assert len({problem.fingerprint() for problem in problems}) == 1
     assert len({default_value(problem) for problem in problems}) == 1
