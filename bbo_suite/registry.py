@@ -40,10 +40,12 @@ class Registry:
     Attributes:
       plugins: files that define one strategy, one problem, or one of each; the file's stem is the id or the family.
       objects: strategies and problems that were passed as classes and objects.
+      opened: tells this registry from others in all processes.
     """
 
     plugins: tuple[Path, ...] = ()
     objects: Objects = field(default_factory=Objects)
+    opened: str = field(default_factory=lambda: os.urandom(8).hex(), compare=False, repr=False)
 
     def strategies(self) -> dict[str, Callable[[], type[Strategy]]]:
         """Return the loader of each strategy by id."""
@@ -104,10 +106,12 @@ class Registry:
     def problem(self, problem_id: str) -> Problem:
         """Return the problem `family/instance`, or `family:path` from a file; each process loads it once.
 
+        A file is read once for each registry: it may have been edited since another one was made.
+
         Raises:
           UserError: there is no such problem, or its file cannot be read.
         """
-        return _loaded(self, problem_id)
+        return _loaded(self, problem_id, self.opened if re.match("[^:/]*:", problem_id) else "")
 
     def load(self, problem_id: str) -> Problem:
         """Return the problem as `problem` does, but load it again."""
@@ -115,7 +119,7 @@ class Registry:
 
 
 @functools.lru_cache(maxsize=16)
-def _loaded(registry: Registry, problem_id: str) -> Problem:
+def _loaded(registry: Registry, problem_id: str, reader: str) -> Problem:
     return _load_problem(registry, problem_id)
 
 

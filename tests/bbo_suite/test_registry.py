@@ -79,7 +79,11 @@ def test_file_of_a_family(tmp_path):
     (tmp_path / "a:b").mkdir()
     (tmp_path / "a:b" / "size.txt").write_text("5")
     registry = Registry((file,))
-    assert len(registry.problem(f"filed:{tmp_path}/a:b/size.txt").space) == 5
+    problem_id = f"filed:{tmp_path}/a:b/size.txt"
+    assert len(registry.problem(problem_id).space) == 5
+    (tmp_path / "a:b" / "size.txt").write_text("6")  # a session goes on after a file is edited
+    assert len(Registry((file,)).problem(problem_id).space) == 6
+    assert registry.problem(problem_id) is registry.problem(problem_id)
     with pytest.raises(UserError, match=r"filed:/none.*FileNotFoundError"):
         registry.problem("filed:/none")
     with pytest.raises(UserError, match="filed:path"):
