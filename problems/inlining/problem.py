@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bbo_suite import Evaluations, Graph, Parts, Space, Structure
+from bbo_suite import Evaluations, Graph, Parts, Space, Structure, UserError
 from bbo_suite.core.libraries import refusal
 from bbo_suite.core.program import Kernel, Program, Words
 from bbo_suite.core.task import interacting
@@ -300,7 +300,14 @@ def _bodies(function: int, callers: NDArray[np.int64], callees: NDArray[np.int64
 
 def _split(name: str) -> list[Path]:
     """Return the files that a path means: one, or several between `+`."""
-    return [Path(name)] if Path(name).exists() else [Path(part) for part in name.split("+")]
+    files, rest = list[Path](), name.split("+")
+    while rest:  # names may have a + of their own: the longest that exists
+        ends = (end for end in range(len(rest), 0, -1) if Path("+".join(rest[:end])).exists())
+        if not (part := "+".join(rest[: (end := next(ends, 1))])):
+            raise UserError(f"{name!r} has a + without a file; write a.c+b.c")
+        files.append(Path(part))
+        rest = rest[end:]
+    return files
 
 
 def _around(callers: NDArray[np.int64], callees: NDArray[np.int64], functions: int) -> NDArray[np.int64]:

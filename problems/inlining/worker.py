@@ -58,8 +58,16 @@ def _linked(texts: tuple[str, ...]) -> str:
         return texts[0]
     first, *others = (llvm.parse_assembly(text) for text in texts)
     for other in others:
+        if (found := _machine(other)) and (wanted := _machine(first)) and found != wanted:
+            raise ValueError(f"its files are for {first.triple} and {other.triple}; compile them for one machine")
         first.link_in(other)
     return str(first)
+
+
+def _machine(module: llvm.ModuleRef) -> tuple[str, ...]:
+    """Return the processor and the system that a module is for; empty if it does not say."""
+    parts = llvm.get_triple_parts(module.triple) if module.triple else None
+    return (parts.Arch, parts.OS, parts.ObjectFormat) if parts else ()
 
 
 class _Inliner(Optimiser):

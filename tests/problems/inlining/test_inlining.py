@@ -227,8 +227,15 @@ def test_depths_follow_loops():
 def test_files_become_one_module(tmp_path):
     (tmp_path / "a.ll").write_text(HEAD + LEAF.replace("internal ", ""))
     (tmp_path / "b.ll").write_text(HEAD + "declare i64 @leaf(i64)\n" + RUN)
-    made = bbo_suite.problem(f"inlining:{tmp_path / 'a.ll'}+{tmp_path / 'b.ll'}")
-    assert len(made.space) == 2 and made.graph.names == ("leaf", "run")
+    (tmp_path / "b+c.ll").write_text((tmp_path / "b.ll").read_text())
+    for other in ("b.ll", "b+c.ll"):
+        made = bbo_suite.problem(f"inlining:{tmp_path / 'a.ll'}+{tmp_path / other}")
+        assert len(made.space) == 2 and made.graph.names == ("leaf", "run")
+    (tmp_path / "b.ll").write_text((tmp_path / "b.ll").read_text().replace("x86_64", "aarch64"))
+    with pytest.raises(UserError, match=r"for x86_64-unknown-linux-gnu and aarch64-\S+; compile them for one machine"):
+        bbo_suite.problem(f"inlining:{tmp_path / 'a.ll'}+{tmp_path / 'b.ll'}")
+    with pytest.raises(UserError, match=r"has a \+ without a file"):
+        bbo_suite.problem(f"inlining:{tmp_path / 'a.ll'}+")
     with pytest.raises(UserError, match=r"nothing\.ll"):
         bbo_suite.problem(f"inlining:{tmp_path / 'a.ll'}+{tmp_path / 'nothing.ll'}")
 
