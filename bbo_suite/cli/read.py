@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -51,10 +52,11 @@ def best(
 
     found = _found(Registry(tuple(plugin or ())), study, results, minimal, keep, problem)
     # what problems print must not mix with text to paste
-    nothing = False
+    nothing, written = False, set[str]()
     for one in each_reserved(found, shown=partial(_waiting, minimal)):
         nothing |= not keep and one.row is None
-        print(json_line(one.facts()) if as_json else one.text() if keep else _text(one, everything), flush=True)
+        text = json_line(one.facts()) if as_json else one.text() if keep else _text(one, everything, written)
+        print(text, flush=True)
     if nothing:
         raise typer.Exit(1)
 
@@ -84,7 +86,7 @@ def _waiting(minimal: bool) -> AbstractContextManager[object]:
     return console(error=True).status(text) if minimal and sys.stderr.isatty() else nullcontext()
 
 
-def _text(best: Best, everything: bool) -> str:
+def _text(best: Best, everything: bool, written: set[str]) -> str:
     if best.run is None or best.row is None:
         runs = with_noun(best.runs, "run")
         return f"{best.problem}: no candidate succeeded in {best.evaluations:,} evaluations ({runs})\n"
@@ -104,7 +106,7 @@ def _text(best: Best, everything: bool) -> str:
         *_wrapped(best.needed_text()),
         *_gains(best, everything),
     ]
-    return "\n".join([*answer, *_pasted(best, everything), ""])
+    return "\n".join([*answer, *_pasted(best, everything, written), ""])
 
 
 def _counted(best: Best) -> Iterator[str]:
@@ -125,20 +127,37 @@ def _gains(best: Best, everything: bool) -> Iterator[str]:
         yield f"  … {len(lines) - len(shown):,} more: --all"
 
 
-def _pasted(best: Best, everything: bool) -> list[str]:
-    """Return the text to paste and how to use it; only the size of a long one."""
+def _pasted(best: Best, everything: bool, written: set[str]) -> list[str]:
+    """Return the text to paste and how to use it; only the size of a long one.
+
+    Args:
+      written: names of the files of other problems; that of this one is added.
+    """
     assert best.row is not None
     if best.better and not everything:
         return ["  as text: with --all, although it is not the best that is known"]
     text = best.paste or f"configuration {best.row.config or 'unknown'}"
     lines, file = text.splitlines(), best.loaded.pasted_file if best.loaded and best.paste else ""
     if file:
-        Path(file).write_text(f"{text}\n")
+        own = _write(text, file, written)
         replayed = [f"  replayed: {best.replayed}"] if best.replayed else []
-        return [f"  written: {file}, {with_noun(len(lines), 'line')}", *replayed, "", f"use: {best.usage}"]
+        usage = best.usage.replace(file, own, 1)
+        return [f"  written: {own}, {with_noun(len(lines), 'line')}", *replayed, "", f"use: {usage}"]
     if not everything and len(lines) > _FEW:
         return [f"  as text: {len(lines):,} lines, with --all"]
     return ["", text, *(["", f"use: {best.usage}"] if best.usage else [])]
+
+
+def _write(text: str, file: str, written: set[str]) -> str:
+    """Write a file, and return its name: with a number if another problem's file has it, as of `a/x.c` and `b/x.c`."""
+    path = Path(file)
+    names = itertools.chain([file], (f"{path.stem}-{number}{path.suffix}" for number in itertools.count(2)))
+    written.add(own := next(name for name in names if name not in written))
+    try:
+        Path(own).write_text(f"{text}\n")
+    except OSError as error:
+        raise UserError(f"cannot write {own}: {error.strerror}; run this in a folder that you can write to") from None
+    return own
 
 
 def _effect(best: Best) -> str:

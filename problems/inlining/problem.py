@@ -82,7 +82,8 @@ class InliningProblem(LiveProblem):
         self.statistics = ("bytes of code", "functions", *OPCODES) if self.timed else ()
         self._files = _split(name) if isinstance(instance, Path) else []
         self._stem = self._files[0].stem if self._files else name
-        self.pasted_file = f"{self._stem}.inlining" if self._is_one_source() else ""
+        own = f"@{variant}" if variant else ""  # or else the variants of one program would share a file
+        self.pasted_file = f"{self._stem}{own}.inlining" if self._is_one_source() else ""
         texts = tuple(read(file, with_lines=True) for file in self._files) or (shipped(name),)
         compiler = f"llvmlite-{installed_version('llvmlite', OLDEST, 'inlining/...')}"
         seconds = 20 + 120 * sum(map(len, texts)) / (1 << 20)

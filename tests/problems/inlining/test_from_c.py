@@ -2,6 +2,7 @@
 
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import bbo_suite
 from bbo_problems.inlining.worker import RESULTS, TEXT
 from bbo_problems.programs_c import source
 from bbo_suite import Status, UserError, evaluate
+from bbo_suite.cli.read import best
 
 no_zig = pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed")
 pytestmark = [no_zig, pytest.mark.slow]  # CI installs it for its later stage
@@ -53,6 +55,25 @@ def test_results_that_cannot_be_compared_are_named(tmp_path):
     )
     problem = bbo_suite.problem(f"inlining:{tmp_path / 'a.c'}")
     assert "its results were not compared: " in problem.replayed(problem.default_row(), 1.0)
+
+
+def test_no_file_to_replay_replaces_that_of_another_problem(tmp_path, monkeypatch, capsys):
+    files = [tmp_path / folder / "x.c" for folder in "ab"]
+    for factor, file in enumerate(files):
+        file.parent.mkdir()
+        file.write_text(f"static int leaf(int x) {{ return {factor} + x; }}\nint f(int x) {{ return leaf(x); }}\n")
+    monkeypatch.chdir(tmp_path)
+    ids = [f"inlining:{files[0]}@data", *(f"inlining:{file}" for file in files)]
+    bbo_suite.run("random", ids, budget=2, study="three")
+    best("three")
+    said = capsys.readouterr().out
+    names = ["x-2.inlining", "x.inlining", "x@data.inlining"]
+    assert sorted(path.name for path in tmp_path.glob("*.inlining")) == names
+    assert all(f"  written: {name}, " in said and f"-cgscc-inline-replay={name} " in said for name in names)
+    Path("x.inlining").unlink()
+    Path("x.inlining").mkdir()
+    with pytest.raises(UserError, match=r"cannot write x\.inlining: .*folder"):
+        best("three")
 
 
 def test_shipped_text_and_c_have_the_same_default():
