@@ -26,7 +26,7 @@ from ..registry import Registry
 from ..store.folders import check_problems, run_folders
 from ..store.identity import BASELINES, known_speedups
 from ..store.rows import Row
-from ..store.stored_run import StoredRun, readable
+from ..store.stored_run import StoredRun, open_run, readable
 from .minimal import Minimal, gain_text, minimal
 from .remeasure import Remeasured, fresh, measure
 
@@ -318,7 +318,7 @@ def _all_tried(problem: Problem, runs: _Runs) -> int:
     candidates = problem.space.cardinality
     if candidates > runs.evaluations:
         return 0
-    tried = {row.digest for run in readable(runs.folders) for row in run.each_row()}
+    tried = {row.digest for folder in runs.folders for row in open_run(folder).each_row()}
     return candidates if len(tried) == candidates else 0
 
 
