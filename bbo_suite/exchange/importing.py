@@ -130,9 +130,12 @@ class Import:
             there, given = head.get(key), getattr(self, key)
             if there is not None and given not in (None, there):
                 raise ValueError(f"{foreign_run.place} is of {key} {str(there)[:60]!r}, not {given!r}")
-        if any(key not in head for key in _MEANING):
+        missing = [key for key in _MEANING if key not in head]
+        if missing:
             if self.problem is None:
-                raise UserError(f"{self.file} does not say which problem of this suite its runs solve; give --problem")
+                # A table may name a problem that runs a command, so the user says that it is meant.
+                remedy = f"give --problem {head.get('problem', 'ID')}, and they are looked up"
+                raise UserError(f"{self.file} does not say the {', '.join(missing)} of its runs; {remedy}")
             head |= self._meaning(self.problem)
         given = {"strategy": self.strategy or self.path.name, "seed": self.seed or 0}
         head = given | {"options": {}, "batch": 1} | head

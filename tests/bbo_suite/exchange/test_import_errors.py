@@ -90,7 +90,9 @@ def test_text_that_is_not_in_utf_8_and_gzip_that_is_cut(tmp_path):
 
 def test_runs_of_nobody_knows_what_need_a_problem(tmp_path):
     (tmp_path / "t.csv").write_text("evaluation,value\n\n1,3\n\n")
-    refused(tmp_path, tmp_path / "t.csv", "does not say which problem", "--problem")
+    refused(tmp_path, tmp_path / "t.csv", "does not say the problem, fingerprint, unit, default", "--problem ID")
+    (tmp_path / "u.csv").write_text("problem,evaluation,value\np/a,1,3\n")
+    refused(tmp_path, tmp_path / "u.csv", "does not say the fingerprint, unit, default of its runs", "--problem p/a,")
     back = imported(tmp_path, tmp_path / "t.csv", problem="recorded/llvm-tree")
     assert list(back) == [("recorded/llvm-tree", "back", 0)]
 
