@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.quantities import count
+from .core.quantities import count, effect, is_time
 from .errors import UserError
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class Curve:
       most: the gain of the optimum; inf if it is not known.
       candidates: of the problem's space; inf if their number is not known.
       over: True if the run has nothing left to try.
+      unit: of its costs.
     """
 
     gain: Callable[[float], float]
@@ -88,6 +89,7 @@ class Curve:
     most: float = math.inf
     candidates: float = math.inf
     over: bool = False
+    unit: str = "s"
 
     @classmethod
     def of(cls, run: RunResult) -> Curve:
@@ -100,7 +102,7 @@ class Curve:
         if "parameters" not in head:
             raise UserError("its run.json does not say how many parameters the problem has")
         most = head["default"] / head["optimum"] - 1 if head.get("optimum") else math.inf
-        known = int(head["parameters"]), most, head.get("candidates", math.inf), run.ended == "covered"
+        known = int(head["parameters"]), most, head.get("candidates", math.inf), run.ended == "covered", head["unit"]
         return cls(partial(_gain, run), run.evaluations, *known)
 
 
@@ -170,7 +172,8 @@ class Forecaster:
         if now < LEAST or not targets or gain >= first.most or any(curve.over for curve in curves):
             return ""
         known = self.narrow(curves, targets)
-        return f"after {now:,}: {percent(gain)}; {would_reach(known)}" if known else ""
+        so_far = percent(gain) if is_time(first.unit) else effect(1 + gain, first.unit)
+        return f"after {now:,}: {so_far}; {would_reach(known, first.unit)}" if known else ""
 
     def narrow(self, curves: Sequence[Curve], targets: Iterable[int]) -> list[Forecast]:
         """Return the median forecasts (see `middle`) whose intervals are narrow enough to be told unasked."""
@@ -275,14 +278,17 @@ def of_results(runs: Iterable[RunResult]) -> list[str]:
     return list(published().outlooks((run.problem, run.strategy, Curve.of(run)) for run in known))
 
 
-def would_reach(forecasts: Iterable[Forecast]) -> str:
-    """Return forecasts in words: `1,000 would reach 4 to 7 %, 10,000 6 to 11 %`."""
-    (n, first), *others = ((made.evaluations, _between(made)) for made in forecasts)
+def would_reach(forecasts: Iterable[Forecast], unit: str) -> str:
+    """Return forecasts of costs in a unit in words: `1,000 would reach 4 to 7 %, 10,000 6 to 11 %`.
+
+    Percentages are gains of times, and by how much other costs are fewer, as in other lines.
+    """
+    (n, first), *others = ((made.evaluations, _between(made, unit)) for made in forecasts)
     return ", ".join([f"{n:,} would reach {first}", *(f"{m:,} {reach}" for m, reach in others)])
 
 
-def _between(made: Forecast) -> str:
-    low, high = percent(made.low), percent(made.high)
+def _between(made: Forecast, unit: str) -> str:
+    low, high = (percent(gain if is_time(unit) else gain / (1 + gain)) for gain in (made.low, made.high))
     return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
 

@@ -51,7 +51,7 @@ class RunView:
     def __init__(self, path: Path, name: RunName, budget: int, default: float | None = None) -> None:
         self.path, self.name, self.budget, self.default = path, name, budget, default
         self.ended = self.failed = self.stopped = False
-        self.pairs, self._parameters, self._candidates, self._optimum = 0, 0, math.inf, 0.0
+        self.pairs, self._parameters, self._candidates, self._optimum, self._unit = 0, 0, math.inf, 0.0, ""
         self._tail = Tail(path / ROWS)
         self._seen: tuple[int, int] | None = None
         self._grew = self._first = -math.inf
@@ -76,7 +76,7 @@ class RunView:
         steps, default = self._tail.steps, self.default
         gain = lambda n: max((default / cost - 1 for at, cost in steps if at <= n and cost > 0), default=-1.0)  # noqa: E731
         known = self._parameters, default / self._optimum - 1 if self._optimum else math.inf, self._candidates
-        return Curve(gain, self.evaluations, *known, self.ended and self.evaluations < self.budget)
+        return Curve(gain, self.evaluations, *known, self.ended and self.evaluations < self.budget, self._unit)
 
     @property
     def pace(self) -> float | None:
@@ -146,6 +146,7 @@ class RunView:
             self.default, self.budget = head.get("default"), head.get("budget", self.budget)
             self._tail.keeps_improvements = IMPORTED not in head
             self._parameters, self._candidates = head.get("parameters", 0), head.get("candidates", math.inf)
+            self._unit = head.get("unit", "")
             self._optimum = head.get("optimum") or 0.0
 
     def _read(self, size: int) -> None:

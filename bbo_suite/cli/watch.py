@@ -304,7 +304,7 @@ def _whole(run: RunView) -> str:
     if curve is None or not run.evaluations < run.budget < min(curve.candidates, FARTHEST * run.evaluations + 1):
         return ""
     made = published().narrow([curve], [run.budget])
-    return would_reach(made) if made else ""
+    return would_reach(made, curve.unit) if made else ""
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,8 @@ def test_a_line_leaves_out_what_nobody_can_say():
     run = Curve(lambda n: 0.03 * (n / 200) ** 0.5, 200, 100)
     assert Forecaster(pd.concat([leaps, stays])).outlook([run]) == ""
     assert Forecaster(stays).outlook([run]) == "after 200: 3 %; 1,000 would reach 3 %, 10,000 3 %"
+    fewer = "after 200: 2.91 % fewer bytes; 1,000 would reach 2.9 %, 10,000 2.9 %"
+    assert Forecaster(stays).outlook([replace(run, unit="bytes")]) == fewer
 
 
 def test_of_several_problems_the_best_strategy_of_three_is_told():
