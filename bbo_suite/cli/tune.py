@@ -184,7 +184,7 @@ def _start_at_the_best_level(registry: Registry, file: Path) -> None:
     problem = registry.load(f"{FAMILY}:{file}")
     if problem.space.name(0) != "level":
         return
-    known = {level: value for level, value in problem.baselines().items() if level in problem.space.values(0)}
+    known = problem.baselines()
     best = min(known, key=lambda level: known[level], default="")
     if known.get(best, 1.0) < problem.evaluate(problem.default_row()[None]).values[0] * (1 - _WORTH):
         file.write_text(f'{text}{_START}"{best}"\n', encoding="utf-8")

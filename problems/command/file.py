@@ -18,7 +18,7 @@ from bbo_suite.files.reading import read_bounded
 from bbo_suite.supervised.commands import is_quoted
 
 from ..reading import explained
-from .ready import LEVELS, READY, ready, suggested
+from .ready import READY, STARTS, ready, suggested
 
 GOALS = ("time", "size")
 FLAGS = "flags"
@@ -245,8 +245,8 @@ class _Reader:
         for name in names if isinstance(names, list) else [names]:
             if name not in READY:
                 raise self._wrong("space", "ready", f"names no space that is ready.{did_you_mean(str(name), READY)}")
-            if start not in ("", *LEVELS):
-                raise self._wrong("space", "start", f"is {start!r}; write one of {', '.join(LEVELS)}")
+            if start not in ("", *STARTS):
+                raise self._wrong("space", "start", f"is {start!r}; write one of {', '.join(STARTS)}")
             found, others = ready(name, command, run, goal, start)
             settings += [Setting(*each) for each in found]
             baselines |= others

@@ -24,7 +24,9 @@ from ..packages import zig
 Entry = tuple[Parameter, tuple[str, ...], int]
 """A parameter, what each of its values puts into a command, and the index of its default."""
 READY = ("gcc", "gcc-wide", "clang", "xla-cpu", "xla-gpu")
-LEVELS = ("-O3", "-O2", "-O1", "-Os", "-Oz")
+LEVELS: tuple[str, ...] = ("-O3", "-O2", "-O1", "-Os", "-Oz")
+STARTS = (*LEVELS, *(f"{level} -flto" for level in LEVELS))
+"""Where a search may begin."""
 _GCC = re.compile(r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+)(?:-[\d.]+)?")
 _CLANG = re.compile(r"(?:.*-)?clang(?:\+\+)?(?:-[\d.]+)?")
 _ROUNDS = 8
@@ -172,7 +174,7 @@ def ready(name: str, command: str, run: str, goal: str, start: str = "") -> tupl
     The level is a parameter unless the command sets one.
 
     Args:
-      start: its default; if not given, -O3, or for the goal `size` the smallest.
+      start: its default, one of `STARTS`; if not given, -O3, or for the goal `size` the smallest.
 
     Raises:
       UserError: there is no such compiler.
@@ -181,17 +183,19 @@ def ready(name: str, command: str, run: str, goal: str, start: str = "") -> tupl
         return _of_xla(_named(run, _PYTHON) or sys.executable, _XLA[name]), {}
     level = next((word for word in _words(command) if re.fullmatch("-O[0-9a-z]*", word)), "")
     start = level or start or ("-Oz" if goal == "size" else "-O3")
+    plain, _, linked = start.partition(" ")
     if name == "clang":
-        entries = _of_clang(command, start)
-        levels: tuple[str, ...] = LEVELS
+        entries, levels = _of_clang(command, plain), LEVELS
     else:
-        gcc = read_gcc(installed(_named(command, _GCC) or "gcc", "gcc"), start)
-        entries, start = _of_gcc(gcc, name == "gcc-wide"), gcc.level
+        gcc = read_gcc(installed(_named(command, _GCC) or "gcc", "gcc"), plain)
+        entries, plain = _of_gcc(gcc, name == "gcc-wide"), gcc.level
         levels = tuple(each for each in LEVELS if each != "-Oz" or gcc.has_oz)
+    start = f"{plain} {linked}".rstrip()
+    levels = tuple(dict.fromkeys((*levels, start)))
     if not level:
         entries.insert(0, (choice("level", levels), levels, levels.index(start)))
-    others = {each: each for each in levels if each not in ("-O1", start)}
-    return entries, others | {f"{start} -flto": f"{start} -flto"}
+    others = (*levels, f"{plain} -flto")
+    return entries, {each: each for each in others if each not in ("-O1", start)}
 
 
 def _words(command: str) -> list[str]:

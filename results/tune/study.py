@@ -132,7 +132,7 @@ def same(folder: Path) -> None:
 
 
 def sizes(folder: Path) -> None:
-    """Tune the size of each program, by our choice of a strategy, at random and by OpenTuner; the default is -Oz."""
+    """Tune the size of each program, by our choice of a strategy, at random and by OpenTuner."""
     for name in PROGRAMS:
         build = command(name, "{flags} -DSALT='\"\"'", 1)
         row: dict[str, Any] = {"program": name}
@@ -140,9 +140,9 @@ def sizes(folder: Path) -> None:
             short = strategy.partition(":")[0]
             words = ("--goal", "size", "--strategy", strategy, "--budget", "200", "--study", f"size-{name}-{short}")
             found = tune(folder / "work", build, *words)
-            row |= {"Oz": int(found["default"]), short: int(found["value"])}
-        for level, ratio in found["baselines"].items():
-            row[level] = round(found["default"] / ratio)
+            row[short] = int(found["value"])
+        for level in ("-Oz -flto", "-Oz", "-Os", "-O2", "-O3"):  # the default is one of them
+            row[level] = round(found["default"] / found["baselines"].get(level, 1))
         append(folder / "sizes.csv", row)
 
 

@@ -1,6 +1,7 @@
 """`tune` and `confirm` on a script whose speed its arguments set: what is printed, stored, resumed, and refused."""
 
 import json
+import shutil
 
 import pytest
 
@@ -82,6 +83,19 @@ def test_a_folder_of_any_name_names_the_study(suite, tmp_path, monkeypatch):
     build = "sh -c 'cp a {out}; printf %s {bytes} >> {out}'"
     done = suite("tune", build, "--goal", "size", "--space", "space.toml", "--budget", "2", "--quiet")
     assert done.code == 0 and [path.name[:15] for path in folder.glob("results/*")] == ["tune-my-pr-gram"], done
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("gcc"), reason="needs gcc")
+def test_a_search_begins_with_optimisation_at_link_time_where_that_is_better(suite, work):
+    (work / "a.c").write_text("int unused(int x) { return x / 3 + x / 5 + x / 7; }\nint main(void) { return 0; }\n")
+    build = ("gcc {flags} -o {out} a.c", "--goal", "size", "--study", "lto", "--budget", 3)
+    done = suite("tune", *build, "--strategy", "random", "--json")
+    assert done.code == 0 and "the search begins at -Oz -flto, the best level" in done.err, done
+    found = json.loads(done.out)
+    assert found["value"] == found["default"] and found["baselines"]["-Oz"] < 1
+    assert suite("tune", *build, "--strategy", "random").code == 0  # the same start again
+    assert (work / "results/lto/tune.toml").read_text().endswith('start = "-Oz -flto"\n')
 
 
 MISTAKES = [
