@@ -96,7 +96,7 @@ def from_source(path: Path, with_lines: bool = False) -> str:
         if done.returncode or not made.exists():
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines() or [""]
             raise UserError(f"{path} does not compile: {lines[0][:200]} ({_WITH_FLAGS})")
-        return _PRECISE.sub(r"\1\2", made.read_text())
+        return _HEADER.sub(r"\1ziglang/lib/", _PRECISE.sub(r"\1\2", made.read_text()))
 
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cp", ".c++", ".CPP", ".C")
@@ -107,6 +107,8 @@ _UNOPTIMISED = "-O1 -Xclang -disable-llvm-passes -S -emit-llvm"
 _WITH_FLAGS = f"if it needs flags, such as -I or -D, give what `clang FLAGS {_UNOPTIMISED}` writes"
 _PRECISE = re.compile(r'^(target triple = "[\w-]+-linux)[\d.]+(-[a-z]+)[\d.]*(?=")', re.MULTILINE)
 """A target that names versions of the kernel and of libc, which zig does."""
+_HEADER = re.compile(r'(!DIFile\(filename: ")[^"]*/ziglang/lib/')
+"""A header of zig, which lies elsewhere in each virtual environment."""
 
 
 def without_size(text: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 import bbo_suite
 from bbo_problems.inlining.worker import RESULTS, TEXT
+from bbo_problems.llvm.ir import read
 from bbo_problems.programs_c import source
 from bbo_suite import Status, UserError, evaluate
 from bbo_suite.cli.read import best
@@ -115,6 +116,13 @@ def test_unusual_code_works(tmp_path, name, text):
     rows = np.array([np.minimum(value, problem.space.sizes - 1) for value in range(3)])
     assert (evaluate(problem, rows, with_parts=True).status == Status.OK).all()
     assert problem.paste(rows[2]) and "with clang" in problem.replayed(rows[2], 0.0)
+
+
+def test_a_header_of_the_compiler_is_named_alike_wherever_it_lies(tmp_path):
+    (tmp_path / "a.cpp").write_text("#include <vector>\nint f(const std::vector<int>& v) { return v.size() + v[0]; }\n")
+    text = read(tmp_path / "a.cpp", with_lines=True)
+    named = re.findall(r'DIFile\(filename: "([^"]*/vector[^"]*)"', text)
+    assert named and all(name.startswith("ziglang/lib/libcxx/") for name in named)
 
 
 def test_two_files_are_one_module(tmp_path):
