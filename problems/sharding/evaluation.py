@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bbo_suite import Space
 from bbo_suite.compiled import compiled_for
 
-from .graph import IMPOSSIBLE, ShardingGraph
+from .graph import IMPOSSIBLE, LARGEST, ShardingGraph
 
 compiled = compiled_for(__file__)
 
@@ -180,7 +180,7 @@ def feasible(graph: ShardingGraph) -> NDArray[np.int64] | None:
     state = State(np.full(n, -1), np.zeros(len(graph.times), np.int64), np.zeros(2, np.int64))
     arrays = arrays_of(graph)
     begin(least, arrays, state)
-    limit = np.iinfo(np.int64).max if graph.limit is None else graph.limit
+    limit = LARGEST if graph.limit is None else graph.limit
     weights = np.ones(len(graph.starts), np.int64)
     return state.config if _repair(arrays, state, limit, weights) else None
 
@@ -204,7 +204,7 @@ def _repair(graph: Arrays, state: State, limit: int, weights: NDArray) -> bool:
 @compiled()
 def _best(i: int, now: int, limit: int, graph: Arrays, state: State, weights: NDArray) -> int:
     best, usage = state.config[i], graph.usages[graph.firsts[i] + state.config[i]]
-    free = limit + usage - _peak(i, graph, state)
+    free = _free(i, limit, graph, state)
     for value in range(graph.sizes[i]):
         used = graph.usages[graph.firsts[i] + value]
         if used <= free and value != state.config[i]:
@@ -215,12 +215,12 @@ def _best(i: int, now: int, limit: int, graph: Arrays, state: State, weights: ND
 
 
 @compiled()
-def _peak(i: int, graph: Arrays, state: State) -> np.int64:
-    """Return the most bytes while a node lives."""
-    most = np.int64(0)
+def _free(i: int, limit: int, graph: Arrays, state: State) -> np.int64:
+    """Return the most bytes that a node may use while it lives; one that never lives may use any."""
+    others = np.int64(0)
     for t in range(graph.begins[i], graph.ends[i]):
-        most = max(most, state.memory[t])
-    return most
+        others = max(others, state.memory[t] - graph.usages[graph.firsts[i] + state.config[i]])
+    return limit - others if graph.begins[i] < graph.ends[i] else np.int64(LARGEST)
 
 
 @compiled()

@@ -25,6 +25,7 @@ IMPOSSIBLE = 10**18
 """A cost of this and more stands for "impossible"."""
 
 LARGEST = 2**63 - 1
+"""The largest number in a file."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,7 +20,7 @@ from bbo_suite import Status, UserError
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
 
-from .conftest import REAL
+from .conftest import BIG, REAL
 
 
 def plain(document, config):
@@ -74,6 +74,13 @@ def test_the_default_is_feasible_where_least_memory_is_impossible(problem_id, do
     problem = Registry().load(problem_id)
     assert plain(document, [0, 0, 1, 0, 0])[1] == 1
     assert problem.default.tolist() == [1, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("limit", [None, 2**63 - 1, 5])
+def test_a_node_that_never_lives_may_leave_an_impossible_cost(write, document, limit):
+    document["problem"]["nodes"] = {"intervals": [[4, 4], [0, 9]], "costs": [[BIG, 7], [1, 2]], "usages": [[5, 60]] * 2}
+    document["problem"] |= {"edges": {"nodes": [], "costs": []}, "usage_limit": limit}
+    assert Registry().load(f"sharding:{write(document)}").default.tolist() == [1, 0]
 
 
 def test_equal_tables_are_the_same_part(problem_id, document):
