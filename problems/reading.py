@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bbo_suite import UserError
 
@@ -39,3 +40,17 @@ def _reason(error: Exception, wanted: str) -> str:
         case ValueError():
             return str(error)
     return f"it is too large or too deep ({type(error).__name__})"
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; as `object_pairs_hook` it refuses keys of which the last would silently win.
+
+    Raises:
+      ValueError: a key occurs twice.
+    """
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"key {twice[:60]!r} occurs twice in one object; drop one of the two")
+    return document

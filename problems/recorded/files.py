@@ -23,7 +23,7 @@ from bbo_suite import Status
 from bbo_suite.files.reading import largest_unpacked, parse_json, read_bounded
 from bbo_suite.recording.files import COLUMNS, KEY, cells_of, reading
 
-from ..reading import explained
+from ..reading import explained, unique_keys
 from .catbench import COST, is_catbench, read_catbench
 from .fields import get, texts
 from .json_formats import complete_rows, read_kernel_tuner, read_ktt, read_t4
@@ -60,7 +60,7 @@ def _from_json(text: str) -> Recording:
     if text.lstrip()[:1] not in ("{", "["):
         raise ValueError(f"it is neither an object in JSON nor a table with a column {COST!r}; it must be {FORMATS}")
     try:
-        document = parse_json(text, object_pairs_hook=_object)
+        document = parse_json(text, object_pairs_hook=unique_keys)
     except json.JSONDecodeError:
         document = complete_rows(text)
         if document is None:
@@ -73,15 +73,6 @@ def _from_json(text: str) -> Recording:
     if "ConfigurationSpace" in document:
         raise ValueError("it describes a space (T1) but holds no measurements; give the file of results")
     raise ValueError(f"its JSON has none of 'cache', 'results' and 'Results'; it must be {FORMATS}")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"key {twice[:60]!r} occurs twice in one object; drop one of the two")
-    return document
 
 
 def _arrays(data: bytes) -> dict[str, np.ndarray]:

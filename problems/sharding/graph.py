@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bbo_suite.files.reading import parse_json, read_bounded
 
-from ..reading import explained
+from ..reading import explained, unique_keys
 
 IMPOSSIBLE = 10**18
 """A cost of this and more stands for "impossible"."""
@@ -60,15 +60,18 @@ class ShardingGraph:
         """Refuse what no candidate can keep, and what 64 bits cannot hold.
 
         Raises:
-          ValueError: sums may overflow, or the limit is below what any candidate needs.
+          ValueError: sums may overflow, a node or an edge has impossible costs only, or the limit is below what any
+            candidate needs.
         """
+        firsts, table = np.unique(self.starts, return_inverse=True)
         possible = np.where(self.tables < IMPOSSIBLE, self.tables, self.tables - IMPOSSIBLE)
-        ends = np.append(np.unique(self.starts)[1:], len(self.tables))
-        largest = np.maximum.reduceat(possible, np.unique(self.starts))
-        if sum(largest[np.searchsorted(ends, self.starts, "right")].tolist()) > LARGEST:
+        if sum(np.maximum.reduceat(possible, firsts)[table].tolist()) > LARGEST:
             raise ValueError("its costs may add up to more than 2^63; give them in a larger unit")
         if sum(np.maximum.reduceat(self.usages, self.firsts[:-1]).tolist()) > LARGEST:
             raise ValueError("its usages may add up to more than 2^63; give them in a larger unit")
+        for part in np.flatnonzero(np.minimum.reduceat(self.tables, firsts)[table] >= IMPOSSIBLE)[:1].tolist():
+            name = f"nodes.costs[{part}]" if part < len(self.sizes) else f"edges.costs[{part - len(self.sizes)}]"
+            raise ValueError(f"no candidate without an impossible cost: all of {name} are 10^18 or more; lower one")
         needed = self.memory(np.minimum.reduceat(self.usages, self.firsts[:-1]))
         if self.limit is not None and len(needed) and needed.max() > self.limit:
             when = self.times[int(needed.argmax())]
@@ -179,7 +182,7 @@ def read(path: Path) -> ShardingGraph:
       UserError: it cannot be read, is no such file, or cannot be solved; one sentence says what and where.
     """
     with explained(path, _FORMAT):
-        return _graph(parse_json(read_bounded(path, _MOST_BYTES)))
+        return _graph(parse_json(read_bounded(path, _MOST_BYTES), object_pairs_hook=unique_keys))
 
 
 def _graph(document: Any) -> ShardingGraph:  # noqa: ANN401 - JSON
@@ -195,6 +198,8 @@ def _graph(document: Any) -> ShardingGraph:  # noqa: ANN401 - JSON
     sizes = np.array([len(table) for table in costs])
     usages = _tables(nodes["usages"], "nodes.usages", sizes)
     intervals = _pairs(nodes["intervals"], "nodes.intervals", len(sizes))
+    for i in np.flatnonzero(intervals[:, 0] > intervals[:, 1])[:1].tolist():
+        raise ValueError(f"nodes.intervals[{i}] is {intervals[i].tolist()}, which ends before it begins")
     pairs = _pairs(edges["nodes"], "edges.nodes")
     wrong = np.flatnonzero((pairs >= len(sizes)).any(axis=1) | (pairs[:, 0] == pairs[:, 1]))
     if len(wrong):

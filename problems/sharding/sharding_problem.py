@@ -95,7 +95,8 @@ class ShardingProblem(Problem):
         self.space = Space(self.graph.sizes, names="node {}".format)
         default = feasible(self.graph)
         if default is None:
-            raise UserError(f"cannot use {path}: no candidate without an impossible cost was found; raise the limit")
+            remedy = "lower a cost" if self.graph.limit is None else "raise the limit"
+            raise UserError(f"cannot use {path}: no candidate without an impossible cost was found; {remedy}")
         self.default = default.astype(self.space.dtype)
 
     def _build(self, name: str, marks: list[str]) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bbo_suite import Decomposition, Graph, Structure
 from bbo_suite.files.reading import parse_json, read_bounded
 
-from ...reading import explained
+from ...reading import explained, unique_keys
 from ..model import interactions
 
 LARGEST_FILE = 1 << 26
@@ -79,13 +79,7 @@ def read(path: Path) -> Workload:
       UserError: one sentence says what is wrong with it.
     """
     with explained(path, _WANTED):
-        return _workload(parse_json(read_bounded(path, LARGEST_FILE), object_pairs_hook=_object))
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key occurs twice; drop one of the two")
-    return dict(pairs)
+        return _workload(parse_json(read_bounded(path, LARGEST_FILE), object_pairs_hook=unique_keys))
 
 
 def _workload(content: Any) -> Workload:  # noqa: ANN401 - JSON

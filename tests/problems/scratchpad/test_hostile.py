@@ -61,7 +61,7 @@ def test_the_largest_numbers_give_a_finite_cost(load, contents):
         ("", "not JSON, or truncated"),
         ("[]", "its JSON is not an object"),
         ('{"widths": [1', "not JSON, or truncated"),
-        ('{"widths": [1], "widths": [2]}', "a key occurs twice"),
+        ('{"widths": [1], "widths": [2]}', "'widths' occurs twice"),
         ("[" * 100_000, "nested too deeply"),
         ('{"widths": [%s]}' % ("9" * 5000), "thousands of digits"),
     ],

@@ -227,7 +227,9 @@ CASES = {
         "costs may add up to more than 2^63",
     ),
     "usages that overflow": (["problem", "nodes", "usages"], 0, [2**63 - 1] * 2, "usages may add up to more than 2^63"),
-    "no way through": (["problem", "edges", "costs"], 2, [10**18] * 4, "no candidate without an impossible cost"),
+    "no way through": (["problem", "edges", "costs"], 2, [10**18] * 4, "impossible cost: all of edges.costs[2] are"),
+    "no way for a node": (["problem", "nodes", "costs"], 4, [10**18], "impossible cost: all of nodes.costs[4] are"),
+    "an interval backwards": (["problem", "nodes", "intervals"], 1, [15, 5], "[1] is [15, 5], which ends before it"),
 }
 
 
@@ -247,6 +249,20 @@ def test_one_sentence(case, write, document):
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_key_that_occurs_twice_is_refused_and_the_last_does_not_win(write, document):
+    text = json.dumps(document).replace('"usage_limit": 30', '"usage_limit": 30, "usage_limit": 3000')
+    with pytest.raises(UserError, match="'usage_limit' occurs twice"):
+        Registry().load(f"sharding:{write(text.encode())}")
+
+
+def test_the_remedy_is_no_limit_where_there_is_none(write, document):
+    document["problem"]["edges"] = {"nodes": [[0, 1]] * 2, "costs": [[0, 0, 0] + [BIG] * 3, [BIG] * 3 + [0, 0, 0]]}
+    for limit, remedy in ((None, "lower a cost"), (30, "raise the limit")):
+        document["problem"]["usage_limit"] = limit
+        with pytest.raises(UserError, match=f"no candidate without an impossible cost was found; {remedy}"):
+            Registry().load(f"sharding:{write(document)}")
 
 
 def test_cut_files(write, document):
