@@ -17,6 +17,10 @@ from .parser import parse_hlo
 MAX_BYTES = 1 << 28
 FORMATS = "the path of HLO or StableHLO text, plain or gzip"
 
+_BYTECODE = b"ML\xefR"
+_EXPORTED = "its text with jax.export.export(jax.jit(f), platforms=['tpu'])(x).mlir_module()"
+_PLATFORM = '"_platform_index"'
+"""The argument that chooses a branch in a module for several platforms."""
 _MEMORY = 32 << 30
 _LARGEST_NAMED = 1 << 25
 """Characters of the longest text whose names are looked up: a longer one holds large constants, which are slow."""
@@ -45,8 +49,11 @@ def read_hlo_text(path: str | Path) -> str:
 def read_text(path: str | Path) -> str:
     """Return the text in a file, plain or gzip; a UserError says why there is none."""
     try:
-        return read_bounded(Path(path), MAX_BYTES).decode("utf-8-sig")
+        data = read_bounded(Path(path), MAX_BYTES)
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
+        if data.startswith(_BYTECODE):
+            raise UserError(f"{path} is MLIR bytecode, not text; print {_EXPORTED}.") from None
         raise UserError(f"{path} is not text; give {FORMATS}.") from None
     except (OSError, ValueError) as error:  # also a null character in the path
         raise UserError(
@@ -113,6 +120,8 @@ def to_hlo(text: str, source: str) -> tuple[str, list[str]]:
     Raises:
       UserError: jaxlib cannot convert it; `source` names the text.
     """
+    if _PLATFORM in text and "stablehlo.case" in text:  # branches count alike, but only one platform's ever run
+        raise UserError(f"{source} is a module for several platforms, of which one runs; print {_EXPORTED}.")
     bare = _LOCATION.sub(r"\1", text) if len(text) <= _LARGEST_NAMED else ""
     answer = ask_xla("converted", text, bare)
     if not answer.failure:

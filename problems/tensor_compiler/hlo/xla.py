@@ -35,7 +35,7 @@ def serve() -> Callable[[Any, Any], Any]:
             return functions[request[0]](*request[1:])
         except RuntimeError as error:
             first = _ERROR.search(str(error))
-            line = f"line {first[1]}: " if first and first[1] else ""
+            line = f"line {first[1]}: " if first and int(first[1] or 0) else ""
             raise ValueError(f"{line}{first[2]}".rstrip(".: ") if first else str(error)[:300]) from None
 
     return answer

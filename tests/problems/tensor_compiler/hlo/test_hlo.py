@@ -349,7 +349,13 @@ def test_an_attribute_that_xla_cannot_read_is_named(instruction):
         (f"HloModule m\nENTRY e {{\n{BODY}y = f32[?] negate(x)}}", "as XLA prints it, line 5: 'f32.*bounded"),
         ("HloModule m\nENTRY e { x = " + "(" * 100_000, "XLA.s reader says: the process died"),
         ("module @m {", "HLO text is StableHLO that jaxlib cannot convert"),
-        ("func.func @f() { return }", "requires module with `main` function"),
+        ("func.func @f() { return }", r"convert \(conversion requires module with `main` function"),
+        (
+            'func.func @main(%i: tensor<i32> {jax.global_constant = "_platform_index"}) -> tensor<i32> {'
+            ' %0 = "stablehlo.case"(%i) ({ stablehlo.return %i : tensor<i32> }) : (tensor<i32>) -> tensor<i32>'
+            " return %0 : tensor<i32> }",
+            "is a module for several platforms, of which one runs; print its text with jax.export",
+        ),
         ("module @m { func.func private @main(%a: tensor<f32>) -> tensor<f32> }", "the process died of"),
         (
             "module @m { func.func public @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> } }",
@@ -399,6 +405,7 @@ def test_unreadable_files_give_one_sentence(tmp_path):
     contents = {
         "is empty": b"",
         "is not text": b"\x80\x81\xff",
+        "is MLIR bytecode, not text; print its text with jax.export": b"ML\xefR\x0dStableHLO",
         "a gzip file that is truncated or damaged": gzip.compress(SMALL.encode())[:-20],
         "truncated or damaged; copy it again": b"\x1f\x8bjunk",
         "line 3: the parameter": b"HloModule m\nENTRY e {\nx = f32[] parameter()}",
