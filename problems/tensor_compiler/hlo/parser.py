@@ -28,6 +28,8 @@ SIZES = "print the module for arguments of fixed sizes, such as jax.ShapeDtypeSt
 # Possessive repeats (`*+`) never backtrack: a pattern that fails costs no more than the text it looked at.
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 NAME = r"[\w.\-]++"
+LEFT_OUT = "{...}"
+"""What XLA prints for a large constant if it is not asked for its numbers."""
 
 # An unclosed string or comment comes last: it matches only if the text ends before the close.
 _COMMENT = re.compile(rf'({STRING}|"[\s\S]*+)|/\*(?:[^*]|\*(?!/))*+\*/|//[^\n]*+|(/\*[\s\S]*+)', re.DOTALL)

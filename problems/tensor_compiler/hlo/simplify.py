@@ -19,7 +19,7 @@ from bbo_suite.files.writing import replacing
 from . import reader
 from .calls import LARGEST_INLINED, inlined_size
 from .module import Instruction, Module
-from .parser import parse_hlo
+from .parser import LEFT_OUT, parse_hlo
 from .passes import RECIPE
 
 _SCHEDULED = re.compile(r"\bis_scheduled=true\b")
@@ -68,7 +68,14 @@ def read_simplified(path: Path) -> Simplified:
     pairs = zip(simpler.instructions(), map(own.get, origins), strict=True)
     simpler = simpler.with_instructions(_of_file(*pair) for pair in pairs)
     simpler = replace(simpler, parameters=written.parameters)  # StableHLO has no layouts
-    return Simplified(simpler, summary(written, simpler), True)
+    return Simplified(simpler, summary(written, simpler) + _made_up(written), True)
+
+
+def _made_up(module: Module) -> str:
+    """Return what to do about whole numbers and truth values that the text leaves out, which decide what is folded."""
+    count = sum(one.literal == LEFT_OUT and one.shape.dtype[:1] in "psu" for one in module.instructions())
+    remedy = "print them with as_hlo_text(print_large_constants=True)"
+    return f"; XLA made up {count:,} constants that the text leaves out: {remedy}" if count else ""
 
 
 def _of_file(instruction: Instruction, origin: Instruction | None) -> Instruction:

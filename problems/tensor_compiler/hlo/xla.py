@@ -13,7 +13,7 @@ from typing import Any
 
 from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
 
-from .parser import STRING
+from .parser import LEFT_OUT, STRING
 from .passes import EVERY, FLATTEN, SIMPLIFICATIONS
 
 _HOOK = "bbo_suite"
@@ -42,20 +42,24 @@ def serve() -> Callable[[Any, Any], Any]:
 
 
 def printed(text: str) -> str:
-    """Return HLO text as XLA prints it, without metadata and large constants."""
+    """Return HLO text as XLA prints it, without metadata; of constants that are left out, nothing is made up."""
     options = _hlo.HloPrintOptions.short_parsable()
-    options.print_large_constants = False
+    options.print_large_constants = LEFT_OUT not in text
     return str(_hlo.hlo_module_from_text(text).to_string(options))
 
 
 def converted(text: str, bare: str) -> tuple[str, list[int]]:
-    """Return StableHLO text as HLO text, and for each instruction its line in the text without locations, 0 if none."""
-    lines = []
+    """Return StableHLO text as HLO text, and for each instruction its line in the text without locations, 0 if none.
+
+    Constants are in full where that is fast: passes fold those that they read, and XLA makes up what is left out.
+    """
+    lines, options = [], _hlo.HloPrintOptions()
+    options.print_large_constants = bool(bare)
     if bare:
         for found in _INSTRUCTION.findall(_computation(bare).get_hlo_module().to_string()):
             line = _SOURCE_LINE.search(found)
             lines.append(int(line[1]) if line else 0)
-    return _computation(text).get_hlo_module().to_string(), lines  # with the metadata
+    return _computation(text).get_hlo_module().to_string(options), lines  # with the metadata
 
 
 def simplified(text: str) -> tuple[str, list[str]]:
