@@ -142,6 +142,7 @@ def _arrays(nodes: list[Operation], flattener: Flattener) -> ProgramGraph:
         choices=signatures.choices(),
         unknown_loops=flattener.unknown_loops,
         idle_loops=flattener.idle_loops,
+        conditionals=flattener.conditionals,
         unknown_calls=flattener.unknown_calls,
         kind=np.array([node.kind for node in nodes], np.int8),
         elements=np.array([shapes.elements(node.shape) for node in nodes], np.float64),

@@ -71,6 +71,7 @@ class Flattener:
       nodes: those found so far.
       unknown_loops: names of loops that count once, because nothing says how often they run.
       idle_loops: names of loops that never run; their bodies are left out.
+      conditionals: names of those whose branches count alike, because nothing says which of them runs.
       unknown_calls: what custom calls call whose work is not known.
     """
 
@@ -78,6 +79,7 @@ class Flattener:
     nodes: list[Operation] = field(default_factory=list)
     unknown_loops: list[str] = field(default_factory=list)
     idle_loops: list[str] = field(default_factory=list)
+    conditionals: list[str] = field(default_factory=list)
     unknown_calls: list[str] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
     _outputs: list[int] = field(default_factory=list)
@@ -306,6 +308,7 @@ class Flattener:
     def _branches(self, instruction: Instruction, operands: list[Value], weight: float, depth: int) -> Value:
         """Enter every branch; all are assumed to run equally often."""
         called = instruction.called_computations
+        self.conditionals += [instruction.name] if len(called) > 1 else []
         results: list[int] = []
         for operand in operands:
             self._mark_output(operand)

@@ -80,6 +80,7 @@ class ProgramGraph:
       choices: for each signature, its states in words, if they are chosen.
       unknown_loops: names of loops that count once, because nothing says how often they run.
       idle_loops: names of loops that never run, and are left out.
+      conditionals: names of those whose branches count alike, because nothing says which of them runs.
       unknown_calls: what custom calls call whose work is not known.
       kind: `(n,)` of `opcodes.Kind`.
       elements: `(n,)` elements of the result.
@@ -104,6 +105,7 @@ class ProgramGraph:
     choices: list[tuple[str, ...]]
     unknown_loops: list[str]
     idle_loops: list[str]
+    conditionals: list[str]
     unknown_calls: list[str]
     kind: NDArray[np.int8]
     elements: NDArray[np.float64]
@@ -132,10 +134,11 @@ class ProgramGraph:
         return self.tables.loops[self.tables.row[self.tables.first[self.signature]], :PRODUCT_COLUMNS]
 
     def not_counted(self) -> dict[str, str]:
-        """Return facts about loops and calls that are not counted as they run; empty if there are none."""
+        """Return facts about loops, branches and calls that are not counted as they run; empty if there are none."""
         facts = {
             "loops of unknown length": (self.unknown_loops, "each counts as if it ran once"),
             "loops that never run": (self.idle_loops, "left out"),
+            "conditionals": (self.conditionals, "all branches of one count as if they ran equally often"),
             "calls of unknown work": (self.unknown_calls, "each costs what it takes to move its arrays"),
         }
         return {what: f"{listed(dict.fromkeys(names))}; {how}" for what, (names, how) in facts.items() if names}

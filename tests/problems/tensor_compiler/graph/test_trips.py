@@ -169,6 +169,18 @@ def test_a_run_says_what_it_assumes_about_loops(tmp_path: Path, capsys: pytest.C
     assert "loop.hlo: loops of unknown length: w; each counts as if it ran once" in capsys.readouterr().err
 
 
+def test_all_branches_count_alike_and_that_is_said() -> None:
+    branch = "{0} {{ x = f32[64,128] parameter(0)\n ROOT y = f32[64,128] {1}(x) }}\n"
+    text = f"""HloModule m
+{branch.format("a", "tanh")}{branch.format("b", "negate")}
+ENTRY e {{ i = s32[] parameter(0)
+ x = f32[64,128] parameter(1)
+ ROOT q = f32[64,128] conditional(i, x, x), branch_computations={{a, b}} }}"""
+    made = build(hlo.parse(text), "test")
+    assert [made.weight[made.opcodes.index(opcode)] for opcode in ("tanh", "negate")] == [0.5, 0.5]
+    assert made.not_counted() == {"conditionals": "q; all branches of one count as if they ran equally often"}
+
+
 def test_a_weight_without_a_number_is_refused() -> None:
     loop = """b{0} {{ p = f32[64,128] parameter(0)
  ROOT w = f32[64,128] while(p), condition=c, body=b{1}, backend_config={{"known_trip_count":{{"n":"{2}"}}}} }}"""
