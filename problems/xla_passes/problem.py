@@ -33,8 +33,9 @@ class XlaPassesProblem(PassOrderProblem):
     branches and calls, without parameters, constants, tuples and the functions that reductions apply to single numbers.
     Variants count something else: `@computations` with operations, `@kernels` after XLA:CPU's layout assignment and
     fusion, or the `@bytes` that those move if each operand and result moves once. Passes that code generation needs and
-    that a candidate leaves out run after it. The default is the candidate `pipeline`: XLA:CPU's own pipeline, repeated
-    until nothing changes. Programs are training steps and inference of ten models (`gpt2-l2-infer`: two layers).
+    that a candidate leaves out run after it. Layouts that a file names are not kept. The default is the candidate
+    `pipeline`: XLA:CPU's own pipeline, repeated until nothing changes. Programs are training steps and inference of ten
+    models (`gpt2-l2-infer`: two layers).
     """
 
     instances: ClassVar[tuple[str, ...]] = names()

@@ -231,6 +231,14 @@ def test_a_users_file_is_read_plain_gzipped_or_as_stablehlo(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("layout", ["{0,1}", "{1,0:T(8,128)}"])
+def test_a_module_whose_arrays_have_layouts_costs_what_it_costs_without_them(tmp_path, layout):
+    """As XLA prints it after layout assignment: the layouts of the entry are in its first line."""
+    plain = "HloModule m\n\nENTRY e {\n  p = f32[8,16] parameter(0)\n  ROOT r = f32[8,16] add(p, p)\n}\n"
+    assert default_value(user(tmp_path, plain.replace("16] ", f"16]{layout} "))) == 1
+
+
+@pytest.mark.slow
 def test_neither_the_task_nor_a_child_in_this_process_touches_other_compilations(tmp_path):
     import jax
 
