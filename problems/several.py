@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import ClassVar, Self
@@ -22,6 +22,8 @@ from bbo_suite.registry import Registry
 
 _FORMAT = 1
 """Increase it when the cost of a candidate changes."""
+_FILE = re.compile("[^:/]*:")
+"""Begins the id of a file."""
 _FORM = "write several:llvm/tree+llvm/lexer, or several:llvm/*"
 
 
@@ -61,10 +63,11 @@ class SeveralProblem(Problem):
         Raises:
           UserError: one of them is not a problem, or they do not fit together.
         """
-        if not all(path.split("+")):
-            raise UserError(f"several:{path} has no name before or after a +; {_FORM}")
         registry = Registry()
-        return cls([registry.load(name) for entry in path.split("+") for name in _named(registry, entry)])
+        entries = _entries(path, registry.families())
+        if not all(entries):
+            raise UserError(f"several:{path} has no name before or after a +; {_FORM}")
+        return cls([registry.load(name) for entry in entries for name in _named(registry, entry)])
 
     @cached_property
     def _defaults(self) -> NDArray[np.float64]:
@@ -173,10 +176,23 @@ def _means(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.exp(np.log(ratios).mean(axis=1))
 
 
+def _entries(path: str, families: Collection[str]) -> list[str]:
+    """Return what `+` joins; behind a file, a piece that begins with no family belongs to the file's name."""
+    entries: list[str] = []
+    for piece in path.split("+"):
+        if entries and _FILE.match(entries[-1]) and re.split("[:/]", piece)[0] not in families:
+            entries[-1] += f"+{piece}"
+        else:
+            entries.append(piece)
+    return entries
+
+
 def _named(registry: Registry, entry: str) -> Iterator[str]:
     """Yield the ids that an entry names; `family/*@variant` names all instances with that variant."""
     family, _, instance = entry.partition("/")
-    if "*" not in entry:
+    if entry.startswith("several:"):
+        raise UserError(f"several:... cannot hold another one; name the programs themselves: {_FORM}")
+    if "*" not in entry or _FILE.match(entry):
         yield entry
         return
     families = registry.families()
@@ -192,13 +208,14 @@ def _named(registry: Registry, entry: str) -> Iterator[str]:
 def _check(programs: Sequence[Problem]) -> None:
     if len(programs) < 2:
         raise UserError(f"several:... needs two programs or more; {_FORM}")
-    seen: set[str] = set()
+    seen: dict[str, str] = {}  # by content: another spelling or a copy would weigh double
     for program in programs:
-        if program.id in seen:
-            raise UserError(f"several:... names {program.id} twice; leave it out once")
+        if other := seen.get(content := program.fingerprint()):
+            spelled = "" if other == program.id else f", as {other}, too"
+            raise UserError(f"several:... names {program.id} twice{spelled}; leave it out once")
         if program.noisy:
             raise UserError(f"costs of {program.id} differ from time to time; several:... needs costs that repeat")
-        seen.add(program.id)
+        seen[content] = program.id
 
 
 def _common_space(programs: Sequence[Problem]) -> Space:

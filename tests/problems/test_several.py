@@ -1,13 +1,18 @@
 """One candidate for several programs: costs, parts, and what fits together."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import bbo_problems
 from bbo_problems.several import SeveralProblem
 from bbo_suite import Evaluations, Problem, Space, Status, Structure, UserError, choice, product
 from bbo_suite.core.constraint import Constraint, listed
 from bbo_suite.core.evaluation import evaluate
 from bbo_suite.registry import Registry
+
+PROGRAM = Path(bbo_problems.__file__).parent / "programs_c" / "lz.c"
 
 
 class Weighted(Problem):
@@ -86,7 +91,14 @@ def test_interactions_and_features_that_all_programs_have_are_passed_on(declarat
     ("name", "words"),
     [
         ("several:ordering/small-a", r"needs two programs or more; write several:llvm/tree\+llvm/lexer"),
-        ("several:ordering/small-a+ordering/small-a", "names ordering/small-a twice"),
+        ("several:ordering/small-a+ordering/small-a", "names ordering/small-a twice; leave"),
+        (f"several:gcc/lz+gcc:{PROGRAM}", r"names gcc:.*lz\.c twice, as gcc/lz, too"),
+        ("several:llvm/lz+llvm/lz@instructions", "names llvm/lz@instructions twice, as llvm/lz, too"),
+        ("several:xla-passes/gpt2-l1+xla-passes/gpt2-l1@operations", "twice, as xla-passes/gpt2-l1, too"),
+        ("several:several:llvm/lz+llvm/tree", "cannot hold another one; name the programs themselves"),
+        ("several:llvm/lz+several:llvm/bits+llvm/tree", "cannot hold another one"),
+        ("several:llvm:no/*.c+llvm/lz", r"cannot read .*no/\*\.c"),
+        ("several:gcc:no+such/a+b.c+gcc/lz", r"cannot read .*no\+such/a\+b\.c"),
         (
             "several:ordering/small-a+ordering/once-50-a",
             r"once-50-a has not the parameters of .*small-a \(50 instead of 12",
@@ -102,6 +114,20 @@ def test_interactions_and_features_that_all_programs_have_are_passed_on(declarat
 def test_programs_that_do_not_fit_give_one_sentence(name, words):
     with pytest.raises(UserError, match=words):
         Registry().load(name)
+
+
+def test_files_whose_names_have_a_plus_are_programs(tmp_path):
+    file = tmp_path / "c++" / "a+b.c"
+    file.parent.mkdir()
+    file.write_text("int run(int n) { return n + 1; }")
+    problem = Registry().load(f"several:gcc:{file}+gcc/lz+gcc/tree")
+    assert [program.id for program in problem.programs] == [f"gcc:{file}", "gcc/lz", "gcc/tree"]
+
+
+def test_the_example_of_the_documentation_fits_together():
+    example = "several:fusion/rnn+fusion/rnn@v4"
+    assert f"`{example}`" in (Path(__file__).parents[2] / "docs/live-compilers.md").read_text(encoding="utf-8")
+    assert len(Registry().load(example).programs) == 2
 
 
 def test_a_star_names_the_programs_of_a_family_and_keeps_their_variant():
@@ -125,8 +151,10 @@ def test_candidates_that_were_not_recorded_for_all_programs_are_forbidden():
         SeveralProblem([Weighted("c", space=listing(first[:2])), Weighted("d", space=listing(second[1:]))])
     even = Constraint((0, 1), lambda rows: rows.sum(axis=1) % 2 == 0)
     tied = Space([3, 3, 3], constraints=[even], names=["x", "y", "z"])
+    other = Weighted("d", space=tied)
+    other.default = np.zeros(3, int)
     with pytest.raises(UserError, match="constraints of d"):
-        SeveralProblem([Weighted("c", space=listing(first)), Weighted("d", space=tied)])
+        SeveralProblem([Weighted("c", space=listing(first)), other])
 
 
 def test_noise_and_a_default_without_cost_are_refused():
