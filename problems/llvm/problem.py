@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -25,6 +26,7 @@ OBJECTIVES = {"instructions": "instructions", "bytes": "bytes", "time": "times t
 """Each objective and its unit."""
 OLDEST = "0.49"
 """The first llvmlite whose LLVM compiles the shipped programs without an abort."""
+_TRIPLE = re.compile('^target triple = "[^"]', re.MULTILINE)
 _FORMAT = 1
 """Increase it when the cost of a candidate changes."""
 _CHECKS = 2
@@ -67,7 +69,7 @@ class LlvmProblem(PassOrderProblem):
         self.noisy = self.timed = objective == "time"
         self.tells_parts = not self.timed
         self.statistics = ("bytes of code", "functions", *OPCODES) if self.timed else ()
-        self._name, self._objective = name, objective
+        self._name, self._objective, self._names_machine = name, objective, bool(_TRIPLE.search(text))
         self._choose_sequences(self._default_action())
         compiler = self._compiler()
         form = f"{_FORMAT} in turns" if self.timed else str(_FORMAT)
@@ -103,7 +105,14 @@ class LlvmProblem(PassOrderProblem):
 
         A count may differ, because `opt` does not write and read the module between pipelines, as this problem does.
         """
-        return command(self.request(config), self._objective == "time", self._unpacked)
+        return self._for_machine(command(self.request(config), self._objective == "time", self._unpacked))
+
+    def _for_machine(self, command: str) -> str:
+        """Return a command of `opt` with this machine if the module names none: `opt` would know no costs."""
+        import llvmlite.binding as llvm
+
+        chosen = "" if self._names_machine else f"-mtriple={llvm.get_process_triple()} "
+        return command.replace("opt -S ", f"opt -S {chosen}", 1)
 
     @property
     def _unpacked(self) -> str:

@@ -56,7 +56,8 @@ class PipelineProblem(LlvmProblem):
         """Return the command line of LLVM's `opt` that runs the same pipelines."""
         force = "force-remove-attribute" if self._objective == "time" else "force-attribute"
         passes = ",".join(["forceattrs", *pipelines(self.request(config))])
-        return f'opt -S -{force}=minsize -{force}=optsize -passes="{passes}" {shlex.quote(self._unpacked)}'
+        program = shlex.quote(self._unpacked)
+        return self._for_machine(f'opt -S -{force}=minsize -{force}=optsize -passes="{passes}" {program}')
 
     def usage(self) -> str:
         """Return which `opt` runs the command, and what may differ."""

@@ -487,6 +487,14 @@ def test_the_command_reads_an_unpacked_file_and_says_how_to_get_it(tmp_path):
     assert "gunzip" not in LlvmProblem.from_file(str(tmp_path / "own.ll")).usage()
 
 
+def test_the_command_names_this_machine_if_the_module_names_none(tmp_path):
+    """Without a machine, `opt` knows no costs, and refuses some passes."""
+    (tmp_path / "own.ll").write_text("define i64 @run(i64 %x) {\n  ret i64 %x\n}\n")
+    own, shipped = LlvmProblem.from_file(str(tmp_path / "own.ll")), LlvmProblem("bits")
+    assert own.paste(own.default_row()).startswith(f"opt -S -mtriple={llvm.get_process_triple()} -force-attribute")
+    assert shipped.paste(shipped.default_row()).startswith("opt -S -force-attribute")
+
+
 def test_a_candidate_keeps_its_order_and_leaves_out_what_does_nothing():
     problem = LlvmProblem("bits")
     row = np.zeros(len(problem.space), int)

@@ -100,11 +100,19 @@ TINY = "define i64 @run(i64 %x) {\n  ret i64 %x\n}\n"
 
 
 @needs_llvm
+def test_the_command_names_this_machine_if_the_module_names_none(tmp_path):
+    """Without a machine, `opt` refuses this pass."""
+    (tmp_path / "own.ll").write_text(TINY)
+    own = PipelineProblem.from_file(str(tmp_path / "own.ll"))
+    assert own.paste(row(own, "expand-memcmp")).startswith("opt -S -mtriple=")
+
+
+@needs_llvm
 def test_a_pipeline_that_hangs_or_miscompiles_fails_alone(monkeypatch, tmp_path):
     """A fake LLVM hangs in one pass, and others return another program or one that does not end."""
     (tmp_path / "faulty_worker.py").write_text(FAULTY)
     monkeypatch.syspath_prepend(tmp_path)
-    arguments = (library.path(), TINY, ir.without_size(TINY), "instructions", SEEDS)
+    arguments = (library.path(), TINY, ir.without_size(TINY), "instructions", SEEDS, (SMALL,))
     workers = Workers(Service("faulty_worker:serve", arguments, seconds=1.0))
     answers = workers.map([(SMALL,), ("slsr",), ("sink",), ("dse",), (ADCE,)])
     workers.close()
