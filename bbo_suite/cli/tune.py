@@ -329,6 +329,8 @@ def confirm(
         raise UserError("name a study to confirm, or two commands: --command NEW --against OLD")
     if command and command == against:
         raise UserError("--command and --against are the same command; give the one that it is compared with")
+    if seconds <= 0:
+        raise UserError(f"--seconds must be above 0, not {seconds:g}")
     registry, verdicts = Registry(tuple(plugin or ())), []
     with _claim(registry, command, against, run, inputs or [], goal, check, wall) as claim:
         with reserved(True):  # problems may print

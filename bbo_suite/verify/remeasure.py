@@ -75,7 +75,7 @@ def fresh(registry: Registry, problem_id: str, fingerprint: str) -> Problem:
         content = problem.fingerprint()
     if content != fingerprint:
         now = f"its content was {fingerprint} and is {content}"
-        raise UserError(f"the problem has changed since: {now} ({OTHER_CONTENT})")
+        raise UserError(f"the problem has changed since: {now} ({OTHER_CONTENT}); go back to it, or run another study")
     problem.leave_cache()
     return problem
 

@@ -113,6 +113,8 @@ MISTAKES = [
     (("tune", "--run", "sh nowhere.sh {flags}", "--space", "space.toml"), "the run ended with exit code"),
     ((*TUNE, "--strategy", "evolutoin"), "Did you mean 'evolution'"),
     (("confirm",), "name a study"),
+    (("confirm", "mine", "--seconds", "0"), "--seconds must be above 0, not 0"),
+    (("confirm", "mine", "--seconds", "-1m"), "--seconds must be above 0, not -60"),
     (("confirm", "mine", "--command", "a", "--against", "b"), "name a study"),
     (("confirm", "--command", "a"), "name a study"),
     (("confirm", "mine"), "there is no study 'mine'"),

@@ -165,7 +165,8 @@ def test_a_problem_that_is_not_there_or_has_changed_is_not_measured(suite, study
     assert "measured again: no (there is no problem 'toy/small'" in done.out
     assert "configuration 3" in done.out or "configuration " in done.out
     (tmp_path / "toy.py").write_text(NOISY.read_text().replace("Noisy", "Toy").replace('("a",)', '("small",)'))
-    assert "the problem has changed since" in suite("best", "s", "--plugin", "toy.py").out
+    changed = suite("best", "s", "--plugin", "toy.py").out
+    assert "the problem has changed since" in changed and "go back to it, or run another study" in changed
 
 
 def test_runs_that_were_cut_count_and_damaged_ones_are_named(suite, study, tmp_path):
