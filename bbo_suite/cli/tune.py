@@ -298,7 +298,8 @@ def confirm(
     on: Annotated[
         str | None,
         typer.Option(
-            metavar="ID", help="Another problem with these parameters, such as command:other-input.toml, or here."
+            metavar="ID",
+            help="Another problem with these parameters, such as command:other-input.toml, or its own, as it is now.",
         ),
     ] = None,
     command: Annotated[
