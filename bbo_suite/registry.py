@@ -192,6 +192,7 @@ def _instance(family: type[Problem], name: str, instance: str) -> Problem:
         several = f"{name}/{instance}".replace(",", " ").split()
         known = [f"{name}/{known}" for known in family.instances]
         hint = _one_by_one(several, "problem") if len(several) > 1 else did_you_mean(f"{name}/{instance}", known)
+        hint = hint if known else f" {name!r} has none of its own: write {name}:{instance}"
         raise UserError(f"there is no problem '{name}/{instance}'.{hint}")
     if why := unfit_name(instance):
         raise UserError(f"the name of problem {f'{name}/{instance}'!r} {why}; rename the instance")

@@ -25,6 +25,11 @@ def test_plugin_by_its_stem():
     assert registry.load("toy/small") is not problem
 
 
+def test_a_family_without_instances_says_how_its_problems_are_written():
+    with pytest.raises(UserError, match="'several' has none of its own: write several:llvm/lz"):
+        Registry().problem("several/llvm/lz")
+
+
 def test_same_file_twice_and_by_another_spelling_is_one_plugin(monkeypatch):
     monkeypatch.chdir(PLUGINS)
     registry = Registry((PLUGINS / "pick.py", Path("pick.py"), Path("pick.py"), Path("../plugins/pick.py")))
