@@ -195,6 +195,7 @@ def test_a_search_gains_the_same_on_two_ways_to_write_a_program(name, problem):
     gains = []
     for function in (one, other):
         loaded = problem(function, arguments)
-        found = np.concatenate([batch.values for batch in bbo_suite.search("graybox", loaded, budget=200)])
-        gains.append(loaded.evaluate(loaded.default_row()[None]).values[0] / found.min() - 1)
+        runs = (bbo_suite.search("graybox", loaded, budget=200, seed=seed) for seed in range(3))
+        found = min(batch.values.min() for run in runs for batch in run)  # a single run may be unlucky
+        gains.append(loaded.evaluate(loaded.default_row()[None]).values[0] / found - 1)
     assert gains[0] == pytest.approx(gains[1], abs=0.01)
