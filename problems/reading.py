@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +51,6 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """
     document = dict(pairs)
     if len(document) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"key {twice[:60]!r} occurs twice in one object; drop one of the two")
     return document

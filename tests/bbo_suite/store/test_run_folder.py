@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 import tracemalloc
 from pathlib import Path
@@ -351,11 +350,10 @@ def test_any_reader_of_csv_reads_a_line(row):
     assert (fields[6], fields[7]) == (back.config, back.reason)
 
 
-def test_thousands_of_short_logs_are_read_in_a_moment():
-    lines = [f"{n},95e0c70caf8cc336,0.25,ok,1e-06,0.5,01a,," for n in range(1, 11)]
-    began = time.process_time()
-    assert all(len(parse_rows(lines)) == 10 for _ in range(1000))
-    assert time.process_time() - began < 1  # with pandas 5
+def test_a_short_log_is_read_without_a_frame(monkeypatch):
+    """Pandas takes 5 ms for each, and a study may have thousands."""
+    monkeypatch.delattr("pandas.read_csv")
+    assert len(parse_rows([f"{n},95e0c70caf8cc336,0.25,ok,1e-06,0.5,01a,," for n in range(1, 11)])) == 10
 
 
 @pytest.mark.parametrize(

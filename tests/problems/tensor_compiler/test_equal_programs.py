@@ -126,7 +126,7 @@ def problem(tmp_path, monkeypatch):
     def of(function, arguments):
         path = tmp_path / "f.hlo"
         path.write_text(jax.jit(function).lower(*arguments).compiler_ir("hlo").as_hlo_text())
-        return Registry().problem(f"joint:{path}")
+        return Registry().load(f"joint:{path}")  # both programs have this path
 
     return of
 
