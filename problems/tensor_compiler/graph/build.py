@@ -21,6 +21,7 @@ from ..hardware.timing import candidate_tiles
 from ..hlo import reader as hlo
 from ..hlo.module import FAULTS, Malformed, Module, Shape, reason
 from ..hlo.opcodes import Kind, bytes_of
+from ..hlo.result_shapes import check_results
 from . import shapes
 from .flatten import Flattener, Operation
 from .graph import ProgramGraph, Tables
@@ -64,6 +65,7 @@ def build(module: Module, source: str) -> ProgramGraph:
     try:
         flattener = Flattener(module)
         graph = _arrays(_own_broadcasts(in_order(*flattener.entry())), flattener)
+        check_results(module)
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     except (Malformed, *FAULTS) as error:

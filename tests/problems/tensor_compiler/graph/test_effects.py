@@ -411,3 +411,48 @@ def test_what_does_not_fit_is_said_in_words(call: str, message: str) -> None:
     two = "two { x = f32[4,4] parameter(0)\n y = f32[4,4] parameter(1)\n ROOT z = f32[4,4] add(x, y) }\n\nENTRY"
     with pytest.raises(UserError, match=re.escape(message)):
         build(parse_hlo(ODD.replace("ENTRY", two).replace("add(d, d)", call), "test"), "test")
+
+
+@pytest.mark.parametrize(
+    ("result", "call", "follows"),
+    [
+        ("f32[4,5]", "add(d, d)", "[4,4]"),
+        ("f32[4]", "negate(d)", "[4,4]"),
+        ("f32[9]", "exponential(s)", "[]"),
+        ("f32[4,1]", "multiply(d, d)", "[4,4]"),
+        ("pred[4,8]", "compare(d, d), direction=LT", "[4,4]"),
+        ("f16[4,8]", "convert(d)", "[4,4]"),
+        ("f32[4,8]", "copy(d)", "[4,4]"),
+        ("f32[4,8]", "transpose(p), dimensions={1,0}", "[8,4]"),
+        ("f32[8,4]", "broadcast(v), dimensions={0}", "[4,4]"),
+        ("f32[4,9]", "concatenate(d, d), dimensions={1}", "[4,8]"),
+        ("f32[8]", "reduce(p, s), dimensions={1}, to_apply=two", "[4]"),
+        ("f32[4,8]", "dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "[4,4]"),
+        ("f32[3,3]", "slice(p), slice={[0:2], [0:8:3]}", "[2,3]"),
+        ("f32[4,9]", "slice(p), slice={[0:4], [0:9]}", "[4,8]"),
+        ("f32[3,3]", "dynamic-slice(p, i, i), dynamic_slice_sizes={2,3}", "[2,3]"),
+        ("f32[8,4]", "dynamic-update-slice(p, d, i, i)", "[4,8]"),
+        ("f32[4,9]", "pad(d, s), padding=0_0x1_2_1", "[4,10]"),
+        ("f32[8]", "reverse(v), dimensions={0}", "[4]"),
+        ("f32[8]", "get-tuple-element(t), index=1", "[4]"),
+    ],
+)
+def test_a_result_that_contradicts_its_operands_is_refused(result: str, call: str, follows: str) -> None:
+    two = "two { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] add(x, y) }\n\nENTRY"
+    more = "  s = f32[] parameter(2)\n  v = f32[4] parameter(3)\n  i = s32[] parameter(4)\n"
+    more += "  t = (f32[], f32[4]) tuple(s, v)\n"
+    text = ODD.replace("ENTRY", two).replace(
+        "  ROOT r = f32[4,4]{1,0} add(d, d)", f"{more}  r = {{}} {call}\n  ROOT z = f32[4,4] negate(d)"
+    )
+    with pytest.raises(UserError, match=re.escape(f"of its operands and attributes follows {follows}; print")):
+        build(parse_hlo(text.replace("{} ", f"{result} "), "test"), "test")
+    build(parse_hlo(text.replace("{} ", f"{result.partition('[')[0]}{follows} "), "test"), "test")
+
+
+@pytest.mark.parametrize(
+    "call", ["add(d, s)", "clamp(s, d, s)", "add(d, c)", "select(q, d, d)", "map(d), to_apply=one"]
+)
+def test_scalars_and_dimensions_of_size_one_fit_any_array(call: str) -> None:
+    one = "one { x = f32[] parameter(0)\n ROOT z = f32[] negate(x) }\n\nENTRY"
+    more = "  s = f32[] parameter(2)\n  c = f32[4,1] parameter(3)\n  q = pred[] parameter(4)\n  ROOT"
+    build(parse_hlo(ODD.replace("ENTRY", one).replace("  ROOT", more).replace("add(d, d)", call), "test"), "test")
