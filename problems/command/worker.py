@@ -9,8 +9,10 @@ import math
 import re
 import shlex
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +43,8 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GOES_ON = r"\.?\d|[eE][-+]?\d|,\d{3}(?!\d)"
 """What follows if a number is not at its end; numbers of thousands may have commas."""
 _SHOWN = 80
+_SEARCHING = 10.0
+"""Seconds that looking for the goal in an output may take: some expressions take ages where they do not match."""
 
 
 @dataclass(frozen=True)
@@ -283,7 +287,8 @@ class Bench:
         text = self._output(place)
         if self._build.goal in ("time", "size"):
             return text
-        return re.sub(self._build.goal, _without_number, text)
+        with _searching(self._build.goal):
+            return re.sub(self._build.goal, _without_number, text)
 
     def _why_wrong(self, made: Made) -> str:
         """Return how the output of the last runs differs from the default's, or what the check says; else empty."""
@@ -334,11 +339,13 @@ def number_for(goal: str, printed: str, errors: str) -> tuple[float, str]:
     """Return the number that a goal finds first in an output, and the word after it, which may be its unit.
 
     Raises:
-      Failed: there is none, or only a part of a number.
+      Failed: there is none, or only a part of a number, or looking for it takes too long.
     """
-    found = re.search(goal, printed)
+    with _searching(goal):
+        found = re.search(goal, printed)
+        among_errors = not found and re.search(goal, errors)
     if not found:
-        where = "; what it printed as errors has it: add 2>&1 to the command" if re.search(goal, errors) else ""
+        where = "; what it printed as errors has it: add 2>&1 to the command" if among_errors else ""
         raise Failed("runtime_error", f"the run printed nothing for the goal {goal!r}{where}")
     text, after = found[1] or "", printed[found.end(1) :]
     try:
@@ -353,6 +360,23 @@ def number_for(goal: str, printed: str, errors: str) -> tuple[float, str]:
         advice = "write its group as ([0-9.]+), with what is before and after it; it must have no commas"
         raise Failed("runtime_error", f"the goal {goal!r} takes {text!r}, a part of {whole[:_SHOWN]!r}; {advice}")
     return number, re.match(r"[ \t]*([^\W\d_]*)", after)[1]  # type: ignore[index]
+
+
+@contextmanager
+def _searching(goal: str) -> Iterator[None]:
+    """Fail if looking for a goal takes too long; an alarm in time of this process leaves that of requests alone."""
+
+    def stop(*_: object) -> None:
+        why = f"looking for the goal {goal!r} in what the run printed takes more than {_SEARCHING:g} s"
+        raise Failed("runtime_error", f"{why}; write it without repeats inside repeats, such as (a+)+")
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, _SEARCHING)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _without_number(found: re.Match[str]) -> str:
