@@ -2,8 +2,13 @@
 # ruff: noqa: E402 - Ctrl-C is handled before the imports that take long
 
 import os
-import signal
 import sys
+
+_MODULE = "bbo_suite" in sys.orig_argv and sys.argv[:1] == ["-m"]
+if _MODULE and sys.path[:1] == [os.getcwd()]:  # noqa: PTH109 - no import yet
+    sys.path.append(sys.path.pop(0))  # a user's json.py where the command runs must not hide the library
+
+import signal
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +19,6 @@ def _stop(*_: object) -> None:
     os._exit(130)
 
 
-_MODULE = "bbo_suite" in sys.orig_argv and sys.argv[:1] == ["-m"]
 _STARTING = _MODULE or os.path.basename(sys.argv[0] if sys.argv else "") == "bbo-suite"  # noqa: PTH119 - no import yet
 """True while `python -m bbo_suite` or the script `bbo-suite` imports this package."""
 if _STARTING and signal.getsignal(signal.SIGINT) is signal.default_int_handler:

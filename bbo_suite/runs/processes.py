@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from .loop import run_loop
 from .study_plan import PlannedRun, StudyPlan
 
 _WATCH_SECONDS = 0.5
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 class WorkerDied(UserError):
@@ -76,16 +78,29 @@ def in_processes(
     how = "generator" if in_order else "generator_unordered"
     pool = Parallel(n_jobs=jobs, return_as=how, batch_size=1, pre_dispatch="all")
     try:
-        with ignored():  # the signals would kill workers that are just starting; later they ignore them
+        with ignored(), _own_libraries():  # signals would kill workers that are just starting; later they ignore them
             results = pool(delayed(_call_in_worker)(os.getpid(), function, *each) for each in arguments)
         yield from results
     except BrokenProcessPool:
         raise WorkerDied(f"a worker process died ({CAUSES}); run the same command again, with --jobs 1") from None
 
 
+@contextmanager
+def _own_libraries() -> Iterator[None]:
+    """Start processes that find libraries first: a file such as `json.py` in this folder would end them at once."""
+    ours = os.environ.setdefault(_SAFE_PATH, __name__) == __name__
+    try:
+        yield
+    finally:
+        if ours:
+            del os.environ[_SAFE_PATH]
+
+
 def _call_in_worker(parent: int, function: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - of any function
     """Call a function in a worker process. Only the parent handles Ctrl-C and SIGTERM; the worker ends with it."""
     _end_with(parent)
+    if os.environ.get(_SAFE_PATH) == __name__:
+        del os.environ[_SAFE_PATH]  # programs that are built and run find what lies beside them
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_IGN)

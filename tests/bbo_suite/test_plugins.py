@@ -1,5 +1,6 @@
 """What plugins may be, and one sentence for what they may not: problems, strategies, names, arguments of `run`."""
 
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -289,3 +290,14 @@ def test_any_names_of_parameters_come_back_from_an_export(run, tmp_path, to):
     space = bbo_suite.problem(f"recorded:{file}").space
     assert [space.name(i) for i in range(len(space))] == ["n", NAME]
     assert space.cardinality == 36
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_files_with_names_of_libraries_where_the_command_runs_hide_none(tmp_path, jobs):
+    for name in ("signal", "json", "numpy", "joblib"):
+        (tmp_path / f"{name}.py").write_text(BASE)
+    words = "run --plugin json.py --strategy json --problem tile/rnn --budget 5 --repeats 2 --quiet --jobs".split()
+    command = [sys.executable, "-m", "bbo_suite", *words, jobs]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
