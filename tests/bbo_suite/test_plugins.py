@@ -297,7 +297,8 @@ def test_any_names_of_parameters_come_back_from_an_export(run, tmp_path, to):
 def test_files_with_names_of_libraries_where_the_command_runs_hide_none(tmp_path, jobs):
     for name in ("signal", "json", "numpy", "joblib"):
         (tmp_path / f"{name}.py").write_text(BASE)
-    words = "run --plugin json.py --strategy json --problem tile/rnn --budget 5 --repeats 2 --quiet --jobs".split()
-    command = [sys.executable, "-m", "bbo_suite", *words, jobs]
+    own = ["--plugin", "json.py", "--strategy", "json", "--jobs", jobs]
+    rest = ["--problem", "tile/rnn", "--budget", "5", "--repeats", "2", "--quiet"]
+    command = [sys.executable, "-m", "bbo_suite", "run", *own, *rest]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -220,7 +220,7 @@ def test_a_goal_finds_a_whole_number_and_its_unit(goal, printed, outcome):
 def test_a_goal_that_backtracks_for_ages_is_refused(monkeypatch, place):
     monkeypatch.setattr("bbo_problems.command.worker._SEARCHING", 0.05)
     long = {"printed": "t", "errors": "t"} | {place: f"{'t' * 60}!"}
-    with pytest.raises(Failed, match="looking for the goal .* takes more than 0.05 s; write it without"):
+    with pytest.raises(Failed, match=r"looking for the goal .* takes more than 0\.05 s; write it without"):
         number_for(r"(?:t+)+: (\d+)", **long)
     assert number_for(r"t: (\d+)", "t: 5", "") == (5, "")
 
