@@ -376,18 +376,11 @@ def structure_fits(load: Load) -> None:
     if structure is None:
         return
     starts, neighbours = structure.starts, structure.neighbours
-    assert len(starts) == d + 1, f"starts has {len(starts)} entries for {d} parameters"
-    assert starts[-1] == len(neighbours), "the last entry of starts is not the number of neighbours"
-    assert structure.features.shape == (d, len(structure.feature_names)), (
-        "features do not have one row per parameter and one column per name"
-    )
-    assert np.isfinite(structure.features).all(), "a feature is not finite"
+    assert not (why := structure.misfit(d)), why
     rows = np.repeat(np.arange(d), np.diff(starts))
     assert not (rows == neighbours).any(), "a parameter is its own neighbour"
     pairs = set(zip(rows.tolist(), neighbours.tolist(), strict=True))
     assert pairs == {(b, a) for a, b in pairs}, "interactions are not symmetric"
-    if structure.graph is not None and structure.edges is not None:
-        assert structure.edges.max() < len(structure.graph.edges), "a parameter decides an edge that does not exist"
 
 
 PROBLEM_RULES = (

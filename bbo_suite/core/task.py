@@ -101,6 +101,25 @@ class Structure:
     def __post_init__(self) -> None:
         keep_unchanged(self)
 
+    def misfit(self, d: int) -> str:
+        """Return what does not fit to d parameters or to the graph, in words; empty if arrays and indices do."""
+        starts, edges = self.starts, self.graph.edges if self.graph else ()
+        if np.shape(starts) != (d + 1,) or starts[0] != 0 or starts[-1] != len(self.neighbours):
+            return f"starts must be {d + 1} numbers for {d} parameters, from 0 to the number of neighbours"
+        if (np.diff(starts) < 0).any():
+            return "starts must not decrease"
+        if np.shape(self.features) != (d, len(self.feature_names)):
+            return "features must have one row per parameter and one column per name"
+        if not np.isfinite(self.features).all():
+            return "a feature is not finite"
+        nodes = len(self.graph.node_features) if self.graph else 0
+        given = [("neighbours", self.neighbours, 0, d), ("the edges of its graph", edges, 0, nodes)]
+        given += [("edges", self.edges, -1, len(edges)), ("nodes", self.nodes, -1, nodes)]
+        for name, indices, least, count in given:
+            if indices is not None and (why := _outside(np.asarray(indices), least, count)):
+                return f"{name} {why}"
+        return ""
+
     def __repr__(self) -> str:
         """Return the number of interactions, the names of the features, the graph and the passes."""
         parts = [f"{len(self.features):,} parameters, {len(self.neighbours) // 2:,} interactions"]
@@ -111,6 +130,14 @@ class Structure:
         parts += [] if self.capacity is None else [f"capacity {self.capacity.limit:,}"]
         parts += ["costs of pairs"] if self.is_paired else []
         return f"Structure({'; '.join(parts)})"
+
+
+def _outside(indices: NDArray, least: int, count: int) -> str:
+    """Return that indices are no integers from `least` to `count` - 1, in words; empty if they are."""
+    if indices.size and indices.dtype.kind not in "iu":
+        return f"are of type {indices.dtype}, not integers"
+    odd = indices[(indices < least) | (indices >= count)]
+    return f"have the index {odd[0]}, but there are {count}" if odd.size else ""
 
 
 def interacting(pairs: NDArray, d: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -292,6 +292,40 @@ def test_any_names_of_parameters_come_back_from_an_export(run, tmp_path, to):
     assert space.cardinality == 36
 
 
+GRAPH = "Graph(np.ones((2, 1), np.float32), ('f',), np.array([[0, {}]], np.int32))"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"neighbours": "np.array([9, 0])"}, "neighbours have the index 9, but there are 3"),
+        ({"neighbours": "np.array([-1, 0])"}, "neighbours have the index -1, but there are 3"),
+        ({"neighbours": "np.array([1.0, 0.0])"}, "neighbours are of type float64, not integers"),
+        ({"starts": "np.array([0, 2])"}, "starts must be 4 numbers for 3 parameters"),
+        ({"starts": "np.array([0, 1, 2, 3])"}, "from 0 to the number of neighbours"),
+        ({"starts": "np.array([0, 2, 1, 2])"}, "starts must not decrease"),
+        ({"features": "np.ones((2, 1))"}, "features must have one row per parameter"),
+        ({"feature_names": "('one', 'two')"}, "one column per name"),
+        ({"features": "np.full((3, 1), np.nan)"}, "a feature is not finite"),
+        ({"graph": GRAPH.format(5)}, "the edges of its graph have the index 5, but there are 2"),
+        ({"graph": GRAPH.format(1), "edges": "np.array([0, 1, -1])"}, "edges have the index 1, but there are 1"),
+        ({"graph": GRAPH.format(1), "nodes": "np.array([0, 2, -1])"}, "nodes have the index 2, but there are 2"),
+        ({"nodes": "np.array([0, -1, -1])"}, "nodes have the index 0, but there are 0"),
+    ],
+)
+def test_a_structure_that_does_not_fit_is_an_error_of_the_problem(suite, put, changed, words):
+    right = {"starts": "np.array([0, 1, 2, 2])", "neighbours": "np.array([1, 0])"}
+    right |= {"features": "np.ones((3, 1))", "feature_names": "('one',)"}
+    given = ", ".join(f"{name}={value}" for name, value in (right | changed).items())
+    text = ANY.format(unit="", method=f"def structure(self): return Structure({given})").replace(
+        'product(choice("x", range(9))), np.zeros(1, int)', "Space(np.full(3, 4)), np.zeros(3, int)"
+    )
+    plugin = put("any.py", text.replace("choice, product", "Graph, Space, Structure"))
+    done = suite("run", "--plugin", plugin, "--problem", "any/a", "--strategy", "local", "--budget", 5)
+    assert done.code == 1
+    assert "error: problem any/a declares a structure that does not fit: " in done.err and words in done.err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_files_with_names_of_libraries_where_the_command_runs_hide_none(tmp_path, jobs):
