@@ -179,7 +179,7 @@ def _array(arrays: Mapping[str, NDArray], name: str, dimensions: int) -> NDArray
         raise ValueError(f"array {name!r} has type {array.dtype}, not numbers")
     if not np.isfinite(array).all():
         raise ValueError(f"array {name!r} holds NaN or infinity at {np.argwhere(~np.isfinite(array))[0].tolist()}")
-    return array
+    return array.astype(np.float64) if array.dtype == np.float16 else array  # seconds would be rounded to 0 in 16 bits
 
 
 def _fit(features: NDArray, *others: NDArray) -> None:

@@ -148,6 +148,13 @@ def test_layouts_of_tpu_graphs_are_distinguished_by_content(load, formats):
     assert default_value(problem) == 900e-9 and problem.optimum == 700e-9
 
 
+@pytest.mark.parametrize("name", ["tile", "layout"])
+@pytest.mark.parametrize("dtype", ["<f2", ">f8", "u2"])
+def test_any_type_of_run_times_gives_the_same_costs(load, formats, name, dtype):
+    arrays = {key: formats[name][key].astype(dtype) for key in formats[name] if key.startswith("config_runtime")}
+    assert costs(load(formats[name] | arrays)) == costs(load(formats[name]))
+
+
 def test_a_product_that_exceeds_an_integer_is_read(load, formats):
     rng = np.random.default_rng(0)
     features = rng.integers(-1, 6, (50, 60, 18)).astype(np.float32)
