@@ -141,11 +141,13 @@ class Forecaster:
         if not 1 < ratio <= FARTHEST:
             reach = f"{evaluations + 1:,} to {FARTHEST * evaluations:,}"
             raise UserError(f"no forecast for {target:,} evaluations after {evaluations:,}; choose {reach}")
+        now = max(gain(evaluations), 0.0)
+        if math.isinf(now):  # its cost is 0: nothing can be better
+            return Forecast(target, now, now, now)
         here = np.array([np.log(max(gain(evaluations / f), 0.0) + _NOTHING) for f in (1, *_EARLIER)])
         query = np.concatenate([here[:1], here[0] - here[1:], _size(evaluations, np.log([parameters]))[0]])
         growth, weight = self._alike(query, ratio)
         low, median, high = (max(float(np.exp(here[0] + q)) - _NOTHING, 0.0) for q in _quantiles(growth, weight))
-        now = max(gain(evaluations), 0.0)
         return Forecast(target, max(low, now), max(median, now), max(high, now))
 
     def middle(self, curves: Sequence[Curve], target: int) -> Forecast:
@@ -294,6 +296,8 @@ def _between(made: Forecast, unit: str) -> str:
 
 def percent(gain: float) -> str:
     """Return a gain as text, with two digits."""
+    if math.isinf(gain):
+        return "infinite"
     return f"{100 * gain:.2g} %" if gain < 1 else f"{100 * gain:,.0f} %"
 
 

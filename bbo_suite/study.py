@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from .core.arguments import typed
 from .core.level import Level
 from .core.problem import Problem
-from .core.quantities import ratio_name
+from .core.quantities import ratio_name, ratio_text
 from .errors import UserError, did_you_mean
 from .registry import registry_of
 from .store import frames, run_table
@@ -235,7 +235,7 @@ class Study(Sequence[dict[str, Any]]):
             groups.setdefault((run["problem"], run["strategy"]), []).append(run)
         for (problem, strategy), runs in groups.items():
             speedups = [run["speedup"] for run in runs if run["speedup"] is not None]
-            median = f"{statistics.median(speedups):.4f}" if len(speedups) == len(runs) else "-"
+            median = ratio_text(statistics.median(speedups) if len(speedups) == len(runs) else None)
             yield problem, Level.of(runs[0]).marked(strategy), f"{len(runs):,}", median
 
     @property

@@ -159,7 +159,7 @@ def _again(run: WatchedRun) -> str:
 
 
 def _best(run: WatchedRun) -> str:
-    return "-" if run.speedup is None else f"{run.speedup:.3f}x"
+    return "-" if run.speedup is None else f"{run.speedup:.3f}x" if run.best else "cost 0"
 
 
 def _total(runs: Sequence[WatchedRun]) -> str:

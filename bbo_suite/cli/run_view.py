@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.quantities import over_default
 from ..errors import UserError
 from ..store.folders import ERROR, REMEASURED, ROWS, STOPPED
 from ..store.identity import IMPORTED, complete, stored_head
@@ -86,7 +87,7 @@ class RunView:
     @property
     def speedup(self) -> float | None:
         """The best speedup over the default so far."""
-        return self.default / self.best if self.default and 0 < self.best < math.inf else None
+        return over_default(self.default or None, self.best)
 
     @property
     def silence(self) -> float:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..core.level import Level, explained
-from ..core.quantities import ratio_name
+from ..core.quantities import ratio_name, ratio_text
 from ..files.names import printable
 from ..store.remeasured import ROUNDS
 
@@ -104,7 +104,7 @@ def _cells(s: dict[str, Any], ratio: str) -> dict[str, str]:
         "default": f"{s['default']:.6g}",
         "best": "-" if s["best"] is None else f"{_best(s):.6g}",
         "unit": s["unit"],
-        ratio: "-" if s["speedup"] is None else f"{s['speedup']:.4f}",
+        ratio: ratio_text(s["speedup"]),
         "strategy s": f"{s['strategy_seconds']:.2f}",
         "evaluation s": f"{s['evaluation_seconds']:.2f}",
     }

@@ -17,7 +17,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from ..core.quantities import duration
+from ..core.quantities import duration, ratio_text
 from ..errors import UserError
 from ..files.writing import write_text
 from ..store.folders import END, PLANNED, ROWS, STUDY, has_runs, runs_in, study_path
@@ -270,7 +270,9 @@ def _best(runs: list[RunView]) -> Table:
         states = [run.state is RunState.DONE for run in runs if run.name.problem == problem]
         cells = (found.get((problem, strategy)) for strategy in strategies)
         table.add_row(
-            escape(problem), f"{sum(states)}/{len(states)}", *(f"{max(cell):.4f}" if cell else "-" for cell in cells)
+            escape(problem),
+            f"{sum(states)}/{len(states)}",
+            *(ratio_text(max(cell) if cell else None) for cell in cells),
         )
     return table
 
@@ -285,7 +287,7 @@ def _lines(runs: list[RunView]) -> Iterator[str]:
 
 
 def _doing(run: RunView) -> str:
-    best = "" if run.speedup is None else f"best {run.speedup:.4f}, "
+    best = "" if run.speedup is None else f"best {ratio_text(run.speedup)}, "
     if run.state is RunState.FAILED:
         return f"failed: see {escape(str(run.path / 'error.txt'))}"
     if run.state is RunState.SILENT:

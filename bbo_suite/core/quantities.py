@@ -73,6 +73,18 @@ def ratio_name(units: Iterable[str]) -> str:
     return "speedup" if found and all(map(is_time, found)) else "improvement"
 
 
+def over_default(default: float | None, found: float | None) -> float | None:
+    """Return the default's cost / the cost that was found, infinite if that is 0; None if one is not known."""
+    if default is None or found is None or not math.isfinite(found):
+        return None
+    return default / found if found else math.inf
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Return what `over_default` returns in a cell of a table."""
+    return "-" if ratio is None else "infinite" if math.isinf(ratio) else f"{ratio:.4f}"
+
+
 def cost(value: float, unit: str) -> str:
     """Return a cost with its unit."""
     return f"{value:.6g} {unit}".strip()
@@ -83,7 +95,7 @@ def effect(ratio: float | None, unit: str) -> str:
     if ratio is None or math.isnan(ratio):
         return f"{ratio_name([unit])} unknown"
     if is_time(unit):
-        return f"speedup {ratio:.4f}"
+        return f"speedup {ratio_text(ratio)}"
     saved, noun = 1 - 1 / ratio if ratio else -math.inf, re.sub("^$|^times .*", "cost", unit)
     word = "more" if saved < 0 else "fewer" if is_counted(noun) else "less"
     return f"{_percent(abs(saved))} {word} {noun}"

@@ -32,7 +32,7 @@ REACH = 10.0
 larger values than make sense; a population of a hundred thousand, for example, is mostly slow."""
 Gains = dict[str, float]
 """The mean log speedup over the seeds, by problem."""
-_LEAST_REFERENCE = 0.01
+_LEAST_REFERENCE, _LARGEST_SPEEDUP = 0.01, 1e300
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,8 @@ class Tuning:
 def _mean_gains(summaries: Sequence[Mapping[str, Any]]) -> Gains:
     by_problem: dict[str, list[float]] = {}
     for run in summaries:
-        gain = math.log(run["speedup"]) if run["speedup"] else -1.0  # all failed: as bad as e times the default
+        # All failed: as bad as e times the default. A cost of 0 is infinitely good, of which there is no mean.
+        gain = math.log(min(run["speedup"], _LARGEST_SPEEDUP)) if run["speedup"] else -1.0
         by_problem.setdefault(run["problem"], []).append(gain)
     return {problem: sum(gains) / len(gains) for problem, gains in by_problem.items()}
 

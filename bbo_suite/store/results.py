@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.level import LEVEL, Level
 from ..core.problem import Status
+from ..core.quantities import over_default
 from ..errors import UserError
 from .folders import last_error
 from .identity import Run, end_reason, read_head
@@ -131,7 +132,7 @@ class RunResult:
     def facts(self, path: Path) -> dict[str, Any]:
         """Return the result as `run --json` prints it; None where there is no number."""
         best = self.best(self.evaluations)
-        in_search = float(self.head["default"] / best) if 0 < best < math.inf else None
+        in_search = over_default(float(self.head["default"]), best)
         again = self.remeasured(self.evaluations) if self.finalists and len(self.steps) else None
         return {
             **{key: self.head[key] for key in ("problem", "strategy", "seed", "budget", "batch")},
@@ -141,7 +142,7 @@ class RunResult:
             "unit": self.head["unit"],
             "default": self.head["default"],
             "best": best if best < math.inf else None,
-            "speedup": in_search if again is None else again if math.isfinite(again) else None,
+            "speedup": in_search if again is None else again,
             "search_speedup": in_search,
             "remeasured": again is not None,
             "optimum": self.head["optimum"],

@@ -20,7 +20,7 @@ from ..core.evaluation import default_value, evaluate, told
 from ..core.level import LEVEL
 from ..core.problem import Problem
 from ..core.program import Change
-from ..core.quantities import cost, effect
+from ..core.quantities import cost, effect, over_default
 from ..errors import UserError
 from ..registry import Registry
 from ..store.folders import check_problems, run_folders
@@ -79,9 +79,7 @@ class Best:
     @property
     def stored_speedup(self) -> float | None:
         """The speedup over the default, by the stored costs."""
-        if self.run is None or self.row is None or self.row.value <= 0:
-            return None
-        return self.run.head["default"] / self.row.value
+        return over_default(self.run.head["default"], self.row.value) if self.run and self.row else None
 
     @property
     def speedup(self) -> float | None:
@@ -89,7 +87,7 @@ class Best:
         again = self.again
         if again and (again.failure or (again.noisy and self.row and self.cost == self.row.value)):
             return again.speedup
-        return self.run.head["default"] / self.cost if self.run and self.cost > 0 else None
+        return over_default(self.run.head["default"], self.cost) if self.run else None
 
     @property
     def beyond(self) -> float:

@@ -166,6 +166,7 @@ def test_wrong_diagnostics_end_their_run_only(run, tmp_path):
 
 WRONG = {
     "baselines": ("return None", "show run", "baselines must return a dict, not None"),
+    "baselines ": ("return {'-O3': -5.0}", "show run", "the baseline '-O3' costs -5; a cost must be 0 or more"),
     "assumptions": ("return 'all'", "run", "assumptions must return a dict, not 'all'"),
     "facts": ("return 5", "show", "facts must return a dict, not 5"),
     "paste": ("return 5", "best", "paste must return a text, not 5"),
@@ -290,6 +291,18 @@ def test_any_names_of_parameters_come_back_from_an_export(run, tmp_path, to):
     space = bbo_suite.problem(f"recorded:{file}").space
     assert [space.name(i) for i in range(len(space))] == ["n", NAME]
     assert space.cardinality == 36
+
+
+def test_every_command_calls_the_speedup_of_a_cost_of_0_infinite(suite, put, tmp_path):
+    free = ANY.format(unit="", method="").replace("1.0 + configs.sum(axis=1)", "8.0 - configs.max(axis=1)")
+    free = free.replace(
+        'choice("x", range(9))), np.zeros(1', 'choice("x", range(9)), choice("y", range(9))), np.zeros(2'
+    )
+    plugin = ("--plugin", put("any.py", free))
+    run = ("--problem", "any/a", "--strategy", "random", "--budget", 70, "--study", "s", *plugin)
+    said = [suite("run", *run), suite("best", "s", *plugin), suite("watch", "s"), suite("forecast", "s")]
+    assert [(done.code, "infinite" in done.out, "Warning" in done.err) for done in said] == [(0, True, False)] * 4
+    assert "infinite" in str(Study("s", tmp_path / "results"))
 
 
 GRAPH = "Graph(np.ones((2, 1), np.float32), ('f',), np.array([[0, {}]], np.int32))"

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from bbo_suite import UserError, option
-from bbo_suite.runs.tune import read_problems, score, search_space
+from bbo_suite.runs.tune import _mean_gains, read_problems, score, search_space
 
 FLAKY = """
 from dataclasses import dataclass
@@ -169,3 +169,10 @@ def test_tasks_are_drawn_from_a_family(suite, toy, tmp_path):
     given = ("--plugin", "learner.py", "--strategy", "learner", "--budget", 5, "--out", "w.txt", "--tasks", 3)
     done = suite("pretrain", *toy[:2], *given, "--family", "tile/uniform", "--problem", "toy/small")
     assert done.code == 0 and Path("w.txt").read_text().split()[0] == "4"
+
+
+def test_a_cost_of_0_is_better_and_a_failed_run_worse_than_any_other():
+    ratios = {"free": math.inf, "fast": 1e9, "slow": 0.5, "failed": None}
+    gains = _mean_gains([{"problem": name, "speedup": ratio} for name, ratio in ratios.items()])
+    assert sorted(gains, key=gains.__getitem__) == ["failed", "slow", "fast", "free"]
+    assert math.isfinite(score(gains, gains))
