@@ -137,6 +137,7 @@ def drive(strategy: Strategy, answer: Answer, batch: int = 100, owner: str = "",
             proposed = strategy.ask(wanted)
         configs, spent = checked(strategy.task.space, proposed, wanted, owner), spent + time.perf_counter() - clock
         if not len(configs):
+            _check_begun(left < strategy.budget, owner)
             return
         found, left, clock = answer(configs, spent), left - len(configs), time.perf_counter()
         numbers: Mapping[str, float] = {}
@@ -167,6 +168,13 @@ def checked(space: Space, proposed: object, wanted: int, owner: str) -> NDArray:
             raise
         raise UserError(f"{owner} broke its contract in ask: {error}") from None
     return configs
+
+
+def _check_begun(begun: bool, owner: str) -> None:
+    """Refuse a strategy that proposes nothing from the start: no rows mean that all was tried."""
+    if not begun:
+        what = "broke its contract in ask: its first batch is empty, though nothing was tried"
+        raise UserError(f"{owner} {what}") if owner else ValueError(f"the strategy {what}")
 
 
 def _boundary(owner: str, where: str) -> AbstractContextManager[None]:

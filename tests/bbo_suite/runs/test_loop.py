@@ -130,7 +130,7 @@ def test_a_strategy_that_proposes_something_else_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"another candidate for evaluation \d+"):
         perform(tmp_path, strategy=late, budget=20)
     none = asking(lambda self, n: np.zeros((0, len(self.task.space)), int))
-    with pytest.raises(UserError, match="evaluation 1 is stored"):
+    with pytest.raises(UserError, match="its first batch is empty"):
         perform(tmp_path, strategy=none, budget=20)
     assert contents(tmp_path) == before
 
@@ -185,6 +185,12 @@ def test_no_candidates_end_the_run_as_covered(tmp_path):
     assert perform(tmp_path, strategy=lists, budget=20)
     assert len(rows_of(tmp_path)) == 5
     assert json.loads((tmp_path / "end.json").read_text()).items() >= {"reason": "covered", "evaluations": 5}.items()
+
+
+def test_no_candidate_at_all_breaks_the_contract(tmp_path):
+    with pytest.raises(UserError, match="broke its contract in ask: its first batch is empty"):
+        perform(tmp_path, strategy=asking(lambda self, n: np.zeros((0, 7), int)), budget=20)
+    assert not (tmp_path / "end.json").exists()
 
 
 @pytest.mark.parametrize("step", ["constructor", "ask", "tell"])
