@@ -113,7 +113,10 @@ class Structure:
         if not np.isfinite(self.features).all():
             return "a feature is not finite"
         nodes = len(self.graph.node_features) if self.graph else 0
-        given = [("neighbours", self.neighbours, 0, d), ("the edges of its graph", edges, 0, nodes)]
+        given: list[tuple[str, Any, int, int]] = [
+            ("neighbours", self.neighbours, 0, d),
+            ("the edges of its graph", edges, 0, nodes),
+        ]
         given += [("edges", self.edges, -1, len(edges)), ("nodes", self.nodes, -1, nodes)]
         for name, indices, least, count in given:
             if indices is not None and (why := _outside(np.asarray(indices), least, count)):

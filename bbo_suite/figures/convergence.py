@@ -27,7 +27,7 @@ def convergence_data(frame: pd.DataFrame) -> pd.DataFrame:
     for problem, strategy, runs in runs_by_strategy(frame, ["value", "default"]):
         shown = _thinned(min(len(values) for values, _ in runs))
         best = np.array([best_so_far(values)[shown] for values, _ in runs])
-        with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
             lower, median, upper = quartiles(runs[0][1][0] / best)
         fixed = {"problem": problem, "strategy": strategy, LEVEL: levels[strategy].word}
         numbers = {"evaluation": shown + 1, "lower": lower, "median": median, "upper": upper}

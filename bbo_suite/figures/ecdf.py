@@ -48,7 +48,7 @@ def _targets(frame: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
             default[problem] = runs[0][1][0]
             best[problem] = min(best.get(problem, np.inf), *(values.min() for values, _ in runs))
     steps = np.arange(1, TARGETS) / TARGETS
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         better = [name for name in best if default[name] / best[name] - 1 >= SMALLEST_GAIN]
     return {name: np.append(default[name] - (default[name] - best[name]) * steps, best[name]) for name in better}
 

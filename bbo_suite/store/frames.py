@@ -97,7 +97,7 @@ def joined(heads: Sequence[dict[str, Any]], lengths: Sequence[int], frames: list
 def _speedups(heads: Sequence[dict[str, Any]], lengths: Sequence[int], values: pd.Series) -> NDArray[np.float64]:
     """Return the default's cost over the best cost so far in each run."""
     speedups = values.to_numpy(np.float64, copy=True)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # a cost of 0 is an infinite speedup
         for head, end, length in zip(heads, itertools.accumulate(lengths), lengths, strict=True):
             own = speedups[end - length : end]
             np.divide(float(head["default"]), np.minimum.accumulate(own, out=own), out=own)

@@ -179,7 +179,7 @@ def _completed(frame: pd.DataFrame, file: Path) -> pd.DataFrame:
 def _speedups(runs: pd.DataFrame) -> NDArray[np.float64]:
     """Return the default's cost / the best cost of each run."""
     default, best = runs["default"].to_numpy(), runs["best"].to_numpy()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return np.where(default == best, 1.0, default / best)
 
 

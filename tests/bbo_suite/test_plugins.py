@@ -293,8 +293,9 @@ def test_any_names_of_parameters_come_back_from_an_export(run, tmp_path, to):
     assert space.cardinality == 36
 
 
-def test_every_command_calls_the_speedup_of_a_cost_of_0_infinite(suite, put, tmp_path):
-    free = ANY.format(unit="", method="").replace("1.0 + configs.sum(axis=1)", "8.0 - configs.max(axis=1)")
+@pytest.mark.parametrize("least", [0.0, 1e-320])
+def test_every_command_calls_the_speedup_of_a_cost_of_0_infinite(suite, put, tmp_path, least):
+    free = ANY.format(unit="", method="").replace("1.0 + configs.sum(axis=1)", f"{least} + (8.0 - configs.max(axis=1))")
     free = free.replace(
         'choice("x", range(9))), np.zeros(1', 'choice("x", range(9)), choice("y", range(9))), np.zeros(2'
     )
