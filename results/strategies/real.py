@@ -35,5 +35,5 @@ PLANS = [
     runs(GCC, COSTS, BUDGETS[2:]),
     runs(XLA, COSTS, BUDGETS[2:]),
     runs(RECORDED, OPENTUNER, BUDGETS),
-    runs(LLVM, OPENTUNER, BUDGETS[:2]),
+    runs([*LLVM, *GCC, *XLA, *INLINING], OPENTUNER, BUDGETS[:2]),
 ]
