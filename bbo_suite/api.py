@@ -88,7 +88,7 @@ def run(
     ):
         raise UserError(f"option_texts must be a dict of texts, not {option_texts!r}")
     given = resolve(strategies, problems, plugins)
-    on = with_choices(given.strategies, given.problems, budget, given.registry)
+    on = with_choices(given.strategies, given.problems, budget, given.registry, max_seconds)
     given = replace(given, strategies=tuple(dict.fromkeys(name for names in on.values() for name in names)))
     chosen = chosen_options(given.registry, given.strategies, option_texts or {}, _by_id(given, options or {}))
     name = default_name(given.strategies, given.problems, chosen, budget, batch, seed) if study is None else study

@@ -8,6 +8,7 @@ having what they had. Not every strategy ran on every task, so what counts is it
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,6 +89,11 @@ class Evidence:
     def shortest(self) -> int:
         """The evaluations of the shortest runs; after fewer, strategies count as having what they had then."""
         return int(self.table["budget"].min())
+
+    @property
+    def longest(self) -> int:
+        """The evaluations of the longest runs; after more, strategies count as having what they had then."""
+        return int(self.table["budget"].max())
 
     def choices(
         self, family: str, level: Level, budget: int, seconds: float = math.inf, evaluation: float = 0.0
@@ -186,8 +192,13 @@ def sees(problem: Problem) -> Level:
     """Return the most that a strategy can know of a problem.
 
     Costs of parts count only where the problem says which parts a candidate has: a search needs that to use them.
+
+    Raises:
+      UserError: it declares a structure that does not fit.
     """
     structure = told(problem, "structure", Structure | None)
+    if structure is not None:
+        structure.check(problem.id, len(problem.space))
     if structure is None:
         return Level.COMPILATION if problem.statistics else Level.COSTS
     return Level.PARTS if problem.tells_parts and structure.parts is not None else Level.STRUCTURE
@@ -215,9 +226,15 @@ def choices(problem: Problem, budget: int, seconds: float = math.inf, evaluation
 
 
 def with_choices(
-    strategies: Sequence[str], problems: Sequence[str], budget: int, registry: Registry
+    strategies: Sequence[str],
+    problems: Sequence[str],
+    budget: int,
+    registry: Registry,
+    max_seconds: float | None = None,
 ) -> dict[str, tuple[str, ...]]:
     """Return the strategies that run on each problem: those given, with the recommended one in place of `auto`.
+
+    A time limit has no influence, as the same command must find the same strategy when it resumes; the user is told so.
 
     Raises:
       UserError: a problem cannot be loaded.
@@ -225,7 +242,11 @@ def with_choices(
     if AUTO not in strategies or AUTO in registry.strategies():
         return dict.fromkeys(problems, tuple(strategies))
     best = {name: choices(registry.problem(name), budget)[0].strategy for name in problems}
-    print(f"{AUTO}: {_listed(best)} (why: `python -m bbo_suite recommend`)", file=sys.stderr)
+    problem = problems[0] if len(problems) == 1 else "ID"
+    plugins = [word for path in registry.plugins for word in ("--plugin", str(path))]
+    why = shlex.join(["recommend", "--problem", problem, "--budget", str(budget), *plugins])
+    untimed = "" if max_seconds is None else "; the time limit does not count here: with --seconds it would"
+    print(f"{AUTO}: {_listed(best)} (why: `python -m bbo_suite {why}`{untimed})", file=sys.stderr)
     return {
         problem: tuple(dict.fromkeys(taken if name == AUTO else name for name in strategies))
         for problem, taken in best.items()

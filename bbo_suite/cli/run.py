@@ -135,9 +135,9 @@ class StudyOptions:
         if self.missing:
             raise UserError("--missing is for runs of a plan; give it with --plan, or leave --missing out")
         registry = Registry(tuple(self.plugin or ()))
-        strategies = tuple(dict.fromkeys(self.strategy or _from_plugins(registry, "strategies") or DEMONSTRATION))
-        problems = tuple(dict.fromkeys(self.problem or _from_plugins(registry, "families") or (PROBLEM,)))
-        on = with_choices(strategies, problems, self.budget, registry)
+        strategies = tuple(dict.fromkeys(self.strategy or from_plugins(registry, "strategies") or DEMONSTRATION))
+        problems = tuple(dict.fromkeys(self.problem or from_plugins(registry, "families") or (PROBLEM,)))
+        on = with_choices(strategies, problems, self.budget, registry, self.max_seconds)
         if self.screen is not None:
             on = {problem: tuple(f"screened:{name}" for name in names) for problem, names in on.items()}
         strategies = tuple(dict.fromkeys(name for names in on.values() for name in names))
@@ -216,7 +216,7 @@ def _share(text: str | None) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
-def _from_plugins(registry: Registry, kind: Literal["strategies", "families"]) -> list[str]:
+def from_plugins(registry: Registry, kind: Literal["strategies", "families"]) -> list[str]:
     """Return the ids of the strategies or problems in the plugin files, which run when none is chosen."""
     from ..core.problem import Problem
     from ..core.strategy import Strategy

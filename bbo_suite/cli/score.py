@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from ..core.level import Level
-from ..core.quantities import duration
+from ..core.quantities import duration, with_noun
 from ..errors import UserError, leave_out
 from .app import (
     AsJson,
@@ -29,7 +29,7 @@ from .app import (
     json_line,
     seconds_option,
 )
-from .run import PROBLEM
+from .run import PROBLEM, from_plugins
 
 if TYPE_CHECKING:
     from ..board.reference import Standing
@@ -197,7 +197,12 @@ _SHOWN, _TIMED = 4, 5
 
 @app.command()
 def recommend(
-    problem: Annotated[str, typer.Option(metavar="ID", help="Id of a problem, as for `run`.")] = PROBLEM,
+    problem: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help=f"Id of a problem, as for `run` (default: that of the first plugin, or {PROBLEM})."
+        ),
+    ] = None,
     budget: Annotated[int, count_option("Evaluations of a run.")] = 200,
     seconds: Annotated[float | None, seconds_option("Time limit of a run, such as 10m; evaluations are timed.")] = None,
     plugin: Plugins = None,
@@ -213,7 +218,8 @@ def recommend(
 
     check_budget(budget)  # loading a problem may take minutes
     with reserved(True):
-        loaded = Registry(tuple(plugin or ())).problem(problem)
+        registry = Registry(tuple(plugin or ()))
+        loaded = registry.problem(problem or (*from_plugins(registry, "families"), PROBLEM)[0])
         each = _seconds_of_one(loaded) if seconds is not None else 0.0
         found = choices(loaded, budget, math.inf if seconds is None else seconds, each)
     if as_json:
@@ -223,6 +229,10 @@ def recommend(
         return
     _print_choice(found)
     print("\n".join(_sentences(loaded, found, budget, seconds, each)))
+    words = ["run", "--problem", loaded.id, "--strategy", found[0].strategy, "--budget", str(budget)]
+    limit = [] if seconds is None else ["--max-seconds", f"{seconds:g}"]
+    plugins = [word for path in plugin or () for word in ("--plugin", str(path))]
+    print(f"next: {shlex.join(['python', '-m', 'bbo_suite', *words, *limit, *plugins])}")
 
 
 def _seconds_of_one(problem: Problem) -> float:
@@ -257,23 +267,24 @@ def _print_choice(choices: Sequence[Choice]) -> None:
 def _sentences(
     problem: Problem, choices: Sequence[Choice], budget: int, seconds: float | None, each: float
 ) -> Iterator[str]:
-    """Yield what to take and why, how sure that is, and the command."""
+    """Yield what to take and why, and how sure that is."""
     from ..core.problem import family_of
     from ..recommend import EXHAUSTIVE, published
 
     best, *others = choices
     if best.strategy == EXHAUSTIVE:
-        yield f"take {EXHAUSTIVE}: the space has {best.evaluations:,} candidates, and it finds the best of them"
+        finds = "measures each once" if problem.noisy else "finds the best of them"
+        yield f"take {EXHAUSTIVE}: the space has {with_noun(best.evaluations, 'candidate')}, and it {finds}"
     else:
         yield f"take {best.strategy}, which sees {best.level.sees}; {_basis(family_of(problem.id))}"
         yield from map(_sure, (published().lead(best, other) for other in others[: _SHOWN - 1]))
     if seconds is not None:
-        yield f"an evaluation takes {each:.2g} s; {best.strategy} makes {best.evaluations:,} in {duration(seconds)}"
+        time = f"{seconds:g} s" if seconds < 120 else duration(seconds)
+        yield f"an evaluation takes {each:.2g} s; {best.strategy} makes {best.evaluations:,} in {time}"
     if budget < published().shortest:
         yield f"the study's shortest runs have {published().shortest} evaluations: shares and gains are theirs"
-    words = ["python", "-m", "bbo_suite", "run", "--problem", problem.id, "--strategy", best.strategy]
-    limit = [] if seconds is None else ["--max-seconds", f"{seconds:g}"]
-    yield f"next: {shlex.join([*words, '--budget', str(budget), *limit])}"
+    if budget > (longest := published().longest) and best.strategy != EXHAUSTIVE:
+        yield f"the study's longest runs have {longest:,} evaluations: shares and gains are theirs"
 
 
 def _basis(family: str) -> str:

@@ -176,6 +176,44 @@ def test_the_command_says_what_to_take_and_how_sure_that_is(suite):
     assert "run --problem inlining/graph --strategy graybox --budget 200" in text
 
 
+PLUGIN = """
+import numpy as np
+from bbo_suite import Evaluations, Problem, choice, product
+
+class Mine(Problem):
+    instances = ("a",)
+
+    def __init__(self, name):
+        self.space, self.default = product(*(choice(f"p{i}", [0, 1]) for i in range(9))), np.zeros(9, int)
+
+    def evaluate(self, configs):
+        return Evaluations.of(1.0 + configs.sum(axis=1))
+"""
+
+
+def test_the_command_that_comes_next_can_be_run_as_printed(suite, tmp_path):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    told = suite("recommend", "--plugin", "mine.py", "--budget", 5, "--seconds", 0.5).out
+    assert told.rstrip().endswith("--budget 5 --max-seconds 0.5 --plugin mine.py")
+    assert "run --problem mine/a --strategy" in told and "makes 5 in 0.5 s" in told
+    assert suite(*told.split("bbo_suite ")[-1].split()).code == 0
+
+
+def test_beyond_the_longest_runs_of_the_study_the_command_says_so(suite, tmp_path):
+    (tmp_path / "large.py").write_text(PLUGIN.replace("range(9)", "range(30)").replace("zeros(9", "zeros(30"))
+    words = "the study's longest runs have 10,000 evaluations"
+    assert words in suite("recommend", "--plugin", "large.py", "--budget", 10_001).out
+    assert words not in suite("recommend", "--plugin", "large.py", "--budget", 10_000).out
+
+
+def test_auto_says_that_a_time_limit_does_not_count(suite, tmp_path):
+    (tmp_path / "limited.py").write_text(PLUGIN)
+    run = ("run", "--strategy", "auto", "--plugin", "limited.py", "--budget", 5, "--study")
+    assert "the time limit does not count here" in suite(*run, "timed", "--max-seconds", 9).err
+    told = suite(*run, "untimed").err
+    assert "the time limit" not in told and "recommend --problem limited/a --budget 5 --plugin" in told
+
+
 @pytest.mark.slow
 def test_the_command_speaks_json(suite):
     told = json.loads(suite("recommend", "--problem", "inlining/graph", "--seconds", 10, "--json").out)
