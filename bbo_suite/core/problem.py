@@ -304,8 +304,8 @@ class Problem(Descriptions, ABC):
           UserError: the structure does not fit the space.
         """
         structure = self.structure() if level >= Level.STRUCTURE else None
-        if isinstance(structure, Structure) and (why := structure.misfit(len(self.space))):
-            raise UserError(f"problem {self.id} declares a structure that does not fit: {why}")
+        if isinstance(structure, Structure):
+            structure.check(self.id, len(self.space))
         screen = self.screen if level >= Level.STRUCTURE else None
         names = self.statistics if level >= Level.COMPILATION else ()
         compiler = Compiler(self.id, self.space, names, self.compile) if names else None

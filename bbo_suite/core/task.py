@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import error_boundary
+from ..errors import UserError, error_boundary
 from ..parts.decomposition import Decomposition
 from .constraint import keep_unchanged
 from .level import Level
@@ -101,6 +101,11 @@ class Structure:
     def __post_init__(self) -> None:
         keep_unchanged(self)
 
+    def check(self, problem: str, d: int) -> None:
+        """Raise `UserError` if what a problem declares does not fit to its d parameters or to the graph."""
+        if why := self.misfit(d):
+            raise UserError(f"problem {problem} declares a structure that does not fit: {why}")
+
     def misfit(self, d: int) -> str:
         """Return what does not fit to d parameters or to the graph, in words; empty if arrays and indices do."""
         starts, edges = self.starts, self.graph.edges if self.graph else ()
@@ -121,6 +126,20 @@ class Structure:
         for name, indices, least, count in given:
             if indices is not None and (why := _outside(np.asarray(indices), least, count)):
                 return f"{name} {why}"
+        return self._one_sided(d)
+
+    def _one_sided(self, d: int) -> str:
+        """Return which interaction is stated in one direction, twice, or of a parameter with itself; empty if none."""
+        first, second = np.repeat(np.arange(d), np.diff(self.starts)), np.asarray(self.neighbours, np.int64)
+        if (alone := first[first == second]).size:
+            return f"parameter {alone[0]} is its own neighbour; leave it out"
+        there, back = np.sort(first * d + second), np.sort(second * d + first)
+        if (twice := there[1:][np.diff(there) == 0]).size:
+            i, j = divmod(int(twice[0]), d)
+            return f"parameter {i} has the neighbour {j} twice; state each once"
+        if (odd := np.flatnonzero(there != back)).size:
+            i, j = divmod(int(min(there[odd[0]], back[odd[0]])), d)
+            return f"interactions are not symmetric: of {i} and {j}, only one has the other as its neighbour"
         return ""
 
     def __repr__(self) -> str:

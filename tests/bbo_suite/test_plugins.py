@@ -314,6 +314,9 @@ GRAPH = "Graph(np.ones((2, 1), np.float32), ('f',), np.array([[0, {}]], np.int32
     [
         ({"neighbours": "np.array([9, 0])"}, "neighbours have the index 9, but there are 3"),
         ({"neighbours": "np.array([-1, 0])"}, "neighbours have the index -1, but there are 3"),
+        ({"neighbours": "np.array([0, 1])"}, "parameter 0 is its own neighbour"),
+        ({"neighbours": "np.array([1, 2])"}, "interactions are not symmetric: of 0 and 1, only one has the other"),
+        ({"starts": "np.array([0, 2, 4, 4])", "neighbours": "np.array([1, 1, 0, 0])"}, "0 has the neighbour 1 twice"),
         ({"neighbours": "np.array([1.0, 0.0])"}, "neighbours are of type float64, not integers"),
         ({"starts": "np.array([0, 2])"}, "starts must be 4 numbers for 3 parameters"),
         ({"starts": "np.array([0, 1, 2, 3])"}, "from 0 to the number of neighbours"),
@@ -335,9 +338,10 @@ def test_a_structure_that_does_not_fit_is_an_error_of_the_problem(suite, put, ch
         'product(choice("x", range(9))), np.zeros(1, int)', "Space(np.full(3, 4)), np.zeros(3, int)"
     )
     plugin = put("any.py", text.replace("choice, product", "Graph, Space, Structure"))
-    done = suite("run", "--plugin", plugin, "--problem", "any/a", "--strategy", "local", "--budget", 5)
-    assert done.code == 1
-    assert "error: problem any/a declares a structure that does not fit: " in done.err and words in done.err
+    for command in (("run", "--strategy", "local"), ("recommend",)):
+        done = suite(*command, "--plugin", plugin, "--problem", "any/a", "--budget", 5)
+        assert done.code == 1
+        assert "error: problem any/a declares a structure that does not fit: " in done.err and words in done.err
 
 
 @pytest.mark.slow
