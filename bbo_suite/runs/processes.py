@@ -7,7 +7,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,9 +81,32 @@ def in_processes(
     try:
         with ignored(), _own_libraries():  # signals would kill workers that are just starting; later they ignore them
             results = pool(delayed(_call_in_worker)(os.getpid(), function, *each) for each in arguments)
-        yield from results
+        with _killed_without_a_word(results):
+            for result in results:  # noqa: UP028 - `yield from` would close the pool before the block ends
+                yield result
     except BrokenProcessPool:
         raise WorkerDied(f"a worker process died ({CAUSES}); run the same command again, with --jobs 1") from None
+
+
+@contextmanager
+def _killed_without_a_word(results: Generator[Any]) -> Iterator[None]:
+    """Close a pool's results in the end, without a warning that what still runs is cancelled.
+
+    Nor is there a traceback of the thread that manages the pool: it may miss what is gone once the pool is killed.
+    """
+    before = threading.excepthook
+
+    def tell(error: threading.ExceptHookArgs) -> None:
+        if not getattr(getattr(error.thread, "executor_flags", None), "kill_workers", False):  # of joblib's thread
+            before(error)
+
+    threading.excepthook = tell
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings(action="ignore"):
+            results.close()
+        threading.excepthook = before
 
 
 @contextmanager

@@ -6,15 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from bbo_toys import start_suite
+from joblib.externals.loky import process_executor
 
 import bbo_suite
 from bbo_suite import __main__ as main
 from bbo_suite.runs.interrupt import StopFile
+from bbo_suite.runs.processes import in_processes
 
 PLUGINS = [Path(__file__).parents[1] / "plugins" / name for name in ("toy.py", "pick.py")]
 
@@ -267,3 +270,26 @@ def test_of_several_workers_the_run_that_ended_its_own_is_named_and_the_others_a
     assert "error: dies on toy/small, seed 0: its process ended" in done.stderr and done.stderr.count("error:") == 1
     folder = tmp_path / "results/s/toy--small__dies__0"
     assert "its process ended" in (folder / "error.txt").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["close", "throw"])
+def test_a_pool_is_killed_without_a_word(monkeypatch, recwarn, end):
+    """Its thread may find that what it is about to kill has gone."""
+    said, missed, original = [], [], process_executor._ExecutorManagerThread.kill_workers
+
+    def kill(self, reason):
+        original(self, reason)
+        missed.append(reason)
+        {}.popitem()
+
+    monkeypatch.setattr(threading, "excepthook", said.append)
+    monkeypatch.setattr(process_executor._ExecutorManagerThread, "kill_workers", kill)
+    results = in_processes(time.sleep, [(0,), (3,), (3,)], 2)
+    next(results)
+    if end == "close":
+        results.close()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            results.throw(KeyboardInterrupt)
+    assert missed and not said and not list(recwarn)
