@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -134,7 +135,7 @@ class Import:
         if missing:
             if self.problem is None:
                 # A table may name a problem that runs a command, so the user says that it is meant.
-                remedy = f"give --problem {head.get('problem', 'ID')}, and they are looked up"
+                remedy = f"give --problem {shlex.quote(str(head.get('problem', 'ID')))}, and they are looked up"
                 raise UserError(f"{self.file} does not say the {', '.join(missing)} of its runs; {remedy}")
             head |= self._meaning(self.problem)
         given = {"strategy": self.strategy or self.path.name, "seed": self.seed or 0}

@@ -47,6 +47,12 @@ def test_a_table_with_a_wrong_line(tmp_path, line, parts):
     refused(tmp_path, file, *parts)
 
 
+def test_the_remedy_quotes_the_problem_of_a_table(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text(f"{TABLE}\n{GOOD}\n".replace("unit,", "").replace("seconds,", "").replace("p,f", "a b/c,f"))
+    refused(tmp_path, file, "does not say the unit of its runs; give --problem 'a b/c', and they are looked up")
+
+
 @pytest.mark.parametrize(
     "content",
     [
