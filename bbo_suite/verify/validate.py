@@ -24,10 +24,10 @@ from ..core.task import Strategies
 from ..errors import UserError, error_boundary
 from ..loop import search
 from ..parts.parts import wrong_sums
-from ..registry import Registry
+from ..registry import Registry, code_facts
 from ..runs.study_plan import machine_facts
 from ..store.folders import PARTS, has_begun, run_folders, unnamed_runs
-from ..store.identity import read_end
+from ..store.identity import CODE, read_end
 from ..store.parts_log import PartsLog, Told, by_candidate
 from ..store.plan import RunName, read_planned, read_settings
 from ..store.rows import Row
@@ -426,11 +426,19 @@ def _against_problem(registry: Registry, problem: Problem, run: StoredRun, sampl
                 proposed = replay(run, problem, strategy, sample, registry)
             verdict.replayed = Finding.HOLDS
         except UserError as error:
-            verdict.replayed = verdict.judge([str(error)])
+            verdict.replayed = verdict.judge([f"{error}{_other_code(registry, run, strategy)}"])
     if run.best is not None and not run.best.config:
         verdict.remarks.append("values cannot be checked: the best candidate was not stored")
         return
     verdict.values = verdict.judge(check_values(run, problem, proposed, sample, verdict.remarks))
+
+
+def _other_code(registry: Registry, run: StoredRun, strategy: type[Strategy]) -> str:
+    """Return that a run was made with other code of its strategy, as `run` says it; empty if it was not."""
+    name = run.identity.strategy
+    with error_boundary(f"strategy {name}", "its options"):
+        now = code_facts(registry, name, strategy.Options(**run.identity.options)).get(CODE)
+    return "" if now == run.head.get(CODE) else f"; it was made with other code of strategy {name}"
 
 
 def _leftovers(study: Path) -> Iterator[Verdict]:

@@ -108,6 +108,19 @@ def test_other_edits(suite, study, tmp_path, changes, words):
     assert done.code == 1 and any(words in line for line in failures(done)), done.out
 
 
+def test_a_strategy_that_changed_since_is_named_as_the_reason(suite, tmp_path):
+    before, after = (tmp_path / name / "draws.py" for name in ("before", "after"))
+    source = "from bbo_suite import Strategy\nclass Draws(Strategy):\n    def ask(self, n):\n        return {}\n"
+    for plugin, drawn in ((before, "n, self.rng)"), (after, "n + 1, self.rng)[1:]")):
+        plugin.parent.mkdir()
+        plugin.write_text(source.format(f"self.task.space.sample({drawn}"))
+    run = ("--plugin", before, "--strategy", "draws", "--problem", "ordering/small-a", "--budget", 5, "--study", "d")
+    assert suite("run", *run).code == 0
+    done = suite("validate", "d", "--plugin", after)
+    assert done.code == 1
+    assert failures(done)[0].endswith("that draws proposes; it was made with other code of strategy draws")
+
+
 @pytest.mark.slow
 def test_damage_is_found(suite, study, tmp_path):
     log = tmp_path / RUN / "rows.csv"
