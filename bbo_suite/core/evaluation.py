@@ -139,12 +139,14 @@ def working_baselines(problem: Problem) -> dict[str, float]:
     """Return the costs that a problem knows besides its default's, by name, without those that failed.
 
     Raises:
-      UserError: the problem raised an exception, or a cost is negative.
+      UserError: the problem raised an exception, or a cost is negative or NaN.
     """
     stated = told(problem, "baselines", Mapping)
     with error_boundary(f"problem {problem.id}", "baselines"):
         known = {str(name): float(cost) for name, cost in stated.items()}
-    if wrong := {name: cost for name, cost in known.items() if cost < 0}:
+    if wrong := {name: cost for name, cost in known.items() if not cost >= 0}:
         name, cost = next(iter(wrong.items()))
-        raise UserError(f"problem {problem.id}: the baseline {name!r} costs {cost:g}; a cost must be 0 or more")
+        raise UserError(
+            f"problem {problem.id}: the baseline {name!r} costs {cost:g}; a cost must be 0 or more, or inf if it failed"
+        )
     return {name: cost for name, cost in known.items() if math.isfinite(cost)}

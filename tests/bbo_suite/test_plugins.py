@@ -167,6 +167,7 @@ def test_wrong_diagnostics_end_their_run_only(run, tmp_path):
 WRONG = {
     "baselines": ("return None", "show run", "baselines must return a dict, not None"),
     "baselines ": ("return {'-O3': -5.0}", "show run", "the baseline '-O3' costs -5; a cost must be 0 or more"),
+    "baselines  ": ("return {'-O3': np.nan}", "show run", "the baseline '-O3' costs nan; a cost must be 0 or more"),
     "assumptions": ("return 'all'", "run", "assumptions must return a dict, not 'all'"),
     "facts": ("return 5", "show", "facts must return a dict, not 5"),
     "paste": ("return 5", "best", "paste must return a text, not 5"),
