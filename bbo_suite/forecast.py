@@ -153,11 +153,16 @@ class Forecaster:
     def middle(self, curves: Sequence[Curve], target: int) -> Forecast:
         """Return the median forecast of several runs of a strategy on a problem, from what the shortest has.
 
+        Runs that have nothing left to try keep their gain, however few evaluations they took.
+
         Raises:
           UserError: as for `forecast`.
         """
         made, now = list[tuple[float, float, float]](), min(curve.evaluations for curve in curves)
         for curve in curves:
+            if curve.over and target > curve.evaluations:
+                made.append((max(curve.gain(curve.evaluations), 0.0),) * 3)
+                continue
             found = self.forecast(curve.gain, now, curve.parameters, target)
             made.append((min(found.low, curve.most), min(found.median, curve.most), min(found.high, curve.most)))
         return Forecast(target, *map(median, zip(*made, strict=True)))

@@ -58,6 +58,14 @@ def test_the_command_forecasts_each_strategy_and_no_gain_beyond_the_optimum(tmp_
     assert suite("forecast", "s", "--at", "1e1").code == 1
 
 
+def test_a_run_that_has_tried_everything_keeps_its_gain():
+    over = Curve(lambda n: 0.03 * min(n, 12), 12, 3, over=True)
+    found = Forecaster(curves(0.5)).middle([over], 24)
+    assert (found.low, found.median, found.high) == pytest.approx((0.36,) * 3)
+    with pytest.raises(UserError):
+        Forecaster(curves(0.5)).middle([over], 12)
+
+
 def test_a_line_says_what_more_brings_and_nothing_of_what_is_short_or_exhausted():
     gain = lambda n: 0.03 * (n / 200) ** 0.5  # noqa: E731
     forecaster = Forecaster(pd.concat([curves(0.5), curves(0.5, "b")]))
