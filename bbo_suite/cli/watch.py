@@ -17,7 +17,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from ..core.quantities import duration, ratio_text
+from ..core.quantities import duration, ratio_text, with_noun
 from ..errors import UserError
 from ..files.writing import write_text
 from ..store.folders import END, PLANNED, ROWS, STUDY, has_runs, runs_in, study_path
@@ -231,7 +231,7 @@ def screen(view: StudyView) -> RenderableType:
     pace = f"{view.rate:,.0f} a second, {duration(view.seconds_left)} left"
     progress = "; stopped: run the same command to resume" if view.stopped else "" if view.over else f", {pace}"
     return Group(
-        f"{escape(view.path.name)}: {len(runs):,} runs: {states}",
+        f"{escape(view.path.name)}: {with_noun(len(runs), 'run')}: {states}",
         f"{done:,}/{budget:,} evaluations ({done / max(1, budget):.0%}){progress}",
         _best(runs),
         "best over all seeds so far: cost of the default / best cost; higher is better",
