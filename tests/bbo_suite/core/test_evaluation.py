@@ -174,7 +174,7 @@ def arrays_of(thing):
 
 
 def test_a_strategy_can_write_into_no_array_that_others_see():
-    problem, n = Answering(None), np.arange(4)
+    problem, n = Answering(None), np.zeros(4, int)
     graph = Graph(np.zeros((2, 1), np.float32), ("f",), np.zeros((1, 2), np.int32))
     capacity = Capacity(n, n, n[:3], n[:3], 9)
     found = Structure(n, n[:0].astype(np.int32), np.zeros((3, 1), np.float32), ("f",), graph, n, n, capacity=capacity)
