@@ -20,6 +20,7 @@ LARGE = [row["task"] for row in CHOSEN if int(row["parameters"]) > 10_000]
 SMALL = [task for task in TASKS if task not in LARGE]
 TUNED = json.loads((HERE / "tuning" / "pymoo-GA.json").read_text(encoding="utf-8"))["options"]
 NEVERGRAD = [f"nevergrad:{name}OnePlusOne" for name in ("DiscreteLengler", "SmoothDiscrete")]
+PEERS = {**{name: name for name in [*NEVERGRAD, "pymoo:GA"]}, "pymoo:GA, tuned": Search("pymoo:GA", TUNED)}
 
 
 runs = partial(Plan, budgets=BUDGETS, seeds=10, batch=20, cutoffs=CUTOFFS, plain_seeds=True)
@@ -33,13 +34,11 @@ PLANS = [
     runs([task for task in JOINT if task in SMALL], ["graybox"], budgets=(1_000,), seeds=3),
     runs([task for task in JOINT if task in LARGE], ["graybox"], budgets=(1_000,), seeds=1),
     runs([task for task in JOINT if task in SMALL], ["graybox"], budgets=(10_000,), seeds=1),
-    runs(JOINT, ["portfolio"], budgets=(10_000,)),
+    runs(JOINT, ["portfolio"], budgets=(10_000,), seeds=3),
     runs([task for task in JOINT if task in SMALL], ["rl"], budgets=(10_000,), seeds=3),
     runs([task for task in JOINT if task in LARGE], ["rl"], budgets=(10_000,), seeds=1),
-    runs(TASKS, NEVERGRAD, budgets=BUDGETS[1:]),
-    runs(
-        TASKS,
-        {"pymoo:GA": "pymoo:GA", "pymoo:GA, tuned": Search("pymoo:GA", TUNED), "random": "random"},
-        budgets=(10_000,),
-    ),
+    runs(TASKS, NEVERGRAD, budgets=(200, 1_000)),
+    runs(TASKS, ["random"], budgets=(10_000,)),
+    runs([task for task in TASKS if task not in JOINT], PEERS, budgets=(10_000,)),
+    runs(JOINT, PEERS, budgets=(10_000,), seeds=3),  # a run takes minutes there
 ]

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from live import STRATEGIES
-from plan import BUDGETS, NEVERGRAD
+from plan import BUDGETS, PEERS
 
 from bbo_suite.scores import compare, corrected_p
 from bbo_suite.stats import mean_interval, signed_rank_p, smallest_signed_rank_p
@@ -18,7 +18,6 @@ from bbo_suite.store.run_table import read_runs
 HERE = Path(__file__).parent
 IGNORE_THEIR_BUDGET = ("random", "pymoo:GA", "pymoo:GA, tuned")
 """They have the longest runs alone: shorter ones begin these."""
-PEERS = (*NEVERGRAD, "pymoo:GA", "pymoo:GA, tuned")
 QUESTIONS = {
     "which with n": [((name, n), ("annealing", n)) for name in ("evolution", "mbo") for n in BUDGETS],
     "structure": [
