@@ -245,7 +245,7 @@ def with_choices(
     problem = problems[0] if len(problems) == 1 else "ID"
     plugins = [word for path in registry.plugins for word in ("--plugin", str(path))]
     why = shlex.join(["recommend", "--problem", problem, "--budget", str(budget), *plugins])
-    untimed = "" if max_seconds is None else "; the time limit does not count here: with --seconds it would"
+    untimed = "" if max_seconds is None else f"; {AUTO} ignores the time limit, `recommend --seconds` counts it"
     print(f"{AUTO}: {_listed(best)} (why: `python -m bbo_suite {why}`{untimed})", file=sys.stderr)
     return {
         problem: tuple(dict.fromkeys(taken if name == AUTO else name for name in strategies))

@@ -16,7 +16,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))
 # The models of tests are small: nearly all of their time is compilation.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder("jax")))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
-gc.set_threshold(20_000)  # else looking for circles in all that is imported takes a twentieth of the time
+gc.set_threshold(20_000)  # else collecting garbage takes a twentieth of the time
 
 
 _COMPILED = [Path(__file__).parent / "problems" / family for family in ("learned", "tensor_compiler")]

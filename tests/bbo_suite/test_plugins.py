@@ -164,16 +164,16 @@ def test_wrong_diagnostics_end_their_run_only(run, tmp_path):
     assert [r["evaluations"] for r in Study("s", tmp_path / "results") if r["strategy"] == "random"] == [20]
 
 
-WRONG = {
-    "baselines": ("return None", "show run", "baselines must return a dict, not None"),
-    "baselines ": ("return {'-O3': -5.0}", "show run", "the baseline '-O3' costs -5; a cost must be 0 or more"),
-    "baselines  ": ("return {'-O3': np.nan}", "show run", "the baseline '-O3' costs nan; a cost must be 0 or more"),
-    "assumptions": ("return 'all'", "run", "assumptions must return a dict, not 'all'"),
-    "facts": ("return 5", "show", "facts must return a dict, not 5"),
-    "paste": ("return 5", "best", "paste must return a text, not 5"),
-    "fingerprint": ("return None", "show run", "fingerprint must return a text, not None"),
-    "structure": ("return 5", "show", "structure must return an object of bbo_suite, or None, not 5"),
-}
+WRONG = [
+    ("baselines", "return None", "show run", "baselines must return a dict, not None"),
+    ("baselines", "return {'-O3': -5.0}", "show run", "the baseline '-O3' costs -5; a cost must be 0 or more"),
+    ("baselines", "return {'-O3': np.nan}", "show run", "the baseline '-O3' costs nan; a cost must be 0 or more"),
+    ("assumptions", "return 'all'", "run", "assumptions must return a dict, not 'all'"),
+    ("facts", "return 5", "show", "facts must return a dict, not 5"),
+    ("paste", "return 5", "best", "paste must return a text, not 5"),
+    ("fingerprint", "return None", "show run", "fingerprint must return a text, not None"),
+    ("structure", "return 5", "show", "structure must return an object of bbo_suite, or None, not 5"),
+]
 ANY = """
 import numpy as np
 from bbo_suite import Evaluations, Problem, choice, product
@@ -196,9 +196,8 @@ def test_wrong_instances_are_one_sentence(suite, put, wrong):
         assert done.code == 1 and "error: the instances of Any are" in done.err and "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("method", WRONG)
-def test_wrong_answers_of_a_problem_are_one_sentence(suite, put, method):
-    body, commands, words = WRONG[method]
+@pytest.mark.parametrize(("method", "body", "commands", "words"), WRONG)
+def test_wrong_answers_of_a_problem_are_one_sentence(suite, put, method, body, commands, words):
     plugin = ("--plugin", put("any.py", ANY.format(unit="", method=f"def {method}(self, *arguments): {body}")))
     run = ("run", "--problem", "any/a", "--strategy", "random", "--budget", 5, "--study", "s", *plugin)
     shown = {"show": ("show", "any/a", *plugin), "run": run, "best": ("best", "s", *plugin)}

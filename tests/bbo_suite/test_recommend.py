@@ -209,7 +209,7 @@ def test_beyond_the_longest_runs_of_the_study_the_command_says_so(suite, tmp_pat
 def test_auto_says_that_a_time_limit_does_not_count(suite, tmp_path):
     (tmp_path / "limited.py").write_text(PLUGIN)
     run = ("run", "--strategy", "auto", "--plugin", "limited.py", "--budget", 5, "--study")
-    assert "the time limit does not count here" in suite(*run, "timed", "--max-seconds", 9).err
+    assert "auto ignores the time limit" in suite(*run, "timed", "--max-seconds", 9).err
     told = suite(*run, "untimed").err
     assert "the time limit" not in told and "recommend --problem limited/a --budget 5 --plugin" in told
 

@@ -287,7 +287,7 @@ def reads(node: Operation, place: int) -> Read:
 
 def numbers(node: Operation, key: str) -> list[int]:
     """Return the numbers of an attribute such as `dimensions={0,3}`, none if it is missing."""
-    return [int(n) for n in re.findall(r"-?\d+", attribute(node, key))]
+    return node.source.numbers(key) if node.source else []
 
 
 def window(node: Operation, key: str) -> list[int]:

@@ -72,6 +72,10 @@ class Instruction:
             raise Unfit("its window has fields of different lengths")
         return fields
 
+    def numbers(self, attribute: str) -> list[int]:
+        """Return the numbers of an attribute such as `dimensions={0,3}`, none if it is missing."""
+        return [int(n) for n in re.findall(r"-?\d+", self.attributes.get(attribute, ""))]
+
     @property
     def known_trips(self) -> int | None:
         """How often XLA noted that this loop runs, in JSON or in a string of it; None if it noted nothing."""

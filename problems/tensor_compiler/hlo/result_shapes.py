@@ -19,13 +19,13 @@ def check_results(module: Module) -> None:
     """
     for computation in module.computations.values():
         for instruction in computation.instructions:
-            if (made := implied(instruction, computation)) is not None and made != instruction.shape.dims:
-                found, follows = (f"[{','.join(map(str, dims))}]" for dims in (instruction.shape.dims, made))
-                why = f"its result is {found}, but of its operands and attributes follows {follows}"
+            if (made := _implied(instruction, computation)) is not None and made != instruction.shape.dims:
+                found, right = (f"[{','.join(map(str, dims))}]" for dims in (instruction.shape.dims, made))
+                why = f"its result is {found}, but its operands and attributes give {right}"
                 raise Malformed(instruction.name, instruction.opcode, Unfit(why))
 
 
-def implied(instruction: Instruction, computation: Computation) -> Dims | None:
+def _implied(instruction: Instruction, computation: Computation) -> Dims | None:
     """Return the sizes of the result that follow from the operands; None if none do, or this is not known."""
     shapes = [computation.instructions[place].shape for place in instruction.operands]
     if instruction.opcode == "get-tuple-element" and shapes[0].elements:
@@ -43,42 +43,37 @@ def implied(instruction: Instruction, computation: Computation) -> Dims | None:
 def _together(result: Dims, given: Sequence[Dims]) -> Dims:
     """Return the sizes of arrays taken element by element; scalars, and dimensions of size 1, fit any other."""
     arrays = [dims for dims in given if dims] or [Dims()]
-    fitting = (
-        len(dims) == len(result) and all(n in (1, m) for n, m in zip(dims, result, strict=True)) for dims in arrays
-    )
-    odd = next((dims for dims, fits in zip(arrays, fitting, strict=True) if not fits), None)
-    return tuple(max(sizes) if min(sizes) else 0 for sizes in zip(*arrays, strict=True)) if odd is None else odd
-
-
-def _numbers(instruction: Instruction, key: str) -> list[int]:
-    return [int(n) for n in re.findall(r"-?\d+", instruction.attributes.get(key, ""))]
+    for dims in arrays:
+        if len(dims) != len(result) or any(n not in (1, m) for n, m in zip(dims, result, strict=True)):
+            return dims
+    return tuple(m if m in sizes else 1 for m, sizes in zip(result, zip(*arrays, strict=True), strict=True))
 
 
 def _transposed(instruction: Instruction, given: Sequence[Dims]) -> Dims:
-    return tuple(given[0][d] for d in _numbers(instruction, "dimensions"))
+    return tuple(given[0][d] for d in instruction.numbers("dimensions"))
 
 
 def _broadcast(instruction: Instruction, given: Sequence[Dims]) -> Dims:
-    sizes = dict(zip(_numbers(instruction, "dimensions"), given[0], strict=True))
+    sizes = dict(zip(instruction.numbers("dimensions"), given[0], strict=True))
     return tuple(sizes.get(d, n) for d, n in enumerate(instruction.shape.dims))
 
 
 def _joined(instruction: Instruction, given: Sequence[Dims]) -> Dims:
-    (along,) = _numbers(instruction, "dimensions")
+    (along,) = instruction.numbers("dimensions")
     return (*given[0][:along], sum(dims[along] for dims in given), *given[0][along + 1 :])
 
 
 def _reduced(instruction: Instruction, given: Sequence[Dims]) -> Dims:
-    gone = _numbers(instruction, "dimensions")
+    gone = instruction.numbers("dimensions")
     return tuple(n for d, n in enumerate(given[0]) if d not in gone)
 
 
 def _product(instruction: Instruction, given: Sequence[Dims]) -> Dims | None:
     if len(given) != 2:  # a sparse one has a third
         return None
-    batch, rest = tuple(given[0][d] for d in _numbers(instruction, "lhs_batch_dims")), Dims()
+    batch, rest = tuple(given[0][d] for d in instruction.numbers("lhs_batch_dims")), Dims()
     for side, dims in zip(("lhs", "rhs"), given, strict=True):
-        gone = [d for key in ("batch", "contracting") for d in _numbers(instruction, f"{side}_{key}_dims")]
+        gone = [d for key in ("batch", "contracting") for d in instruction.numbers(f"{side}_{key}_dims")]
         rest += tuple(n for d, n in enumerate(dims) if d not in gone)
     return batch + rest
 
@@ -92,8 +87,7 @@ def _sliced(instruction: Instruction, given: Sequence[Dims]) -> Dims:
 def _padded(instruction: Instruction, given: Sequence[Dims]) -> Dims:
     pads = [list(map(int, part.split("_"))) for part in instruction.attributes["padding"].split("x")]
     return tuple(
-        low + high + n + max(0, n - 1) * (inner[0] if inner else 0)
-        for (low, high, *inner), n in zip(pads, given[0] if given[0] else (), strict=True)
+        low + high + n + max(0, n - 1) * sum(inner) for (low, high, *inner), n in zip(pads, given[0], strict=True)
     )
 
 
@@ -106,7 +100,7 @@ _SIZES: dict[str, Callable[[Instruction, Sequence[Dims]], Dims | None]] = {
     "concatenate": _joined,
     "copy": _first,
     "dot": _product,
-    "dynamic-slice": lambda instruction, _: tuple(_numbers(instruction, "dynamic_slice_sizes")),
+    "dynamic-slice": lambda instruction, _: tuple(instruction.numbers("dynamic_slice_sizes")),
     "dynamic-update-slice": _first,
     "pad": _padded,
     "reduce": _reduced,

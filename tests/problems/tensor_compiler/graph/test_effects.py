@@ -444,7 +444,7 @@ def test_a_result_that_contradicts_its_operands_is_refused(result: str, call: st
     text = ODD.replace("ENTRY", two).replace(
         "  ROOT r = f32[4,4]{1,0} add(d, d)", f"{more}  r = {{}} {call}\n  ROOT z = f32[4,4] negate(d)"
     )
-    with pytest.raises(UserError, match=re.escape(f"of its operands and attributes follows {follows}; print")):
+    with pytest.raises(UserError, match=re.escape(f"but its operands and attributes give {follows}; print")):
         build(parse_hlo(text.replace("{} ", f"{result} "), "test"), "test")
     build(parse_hlo(text.replace("{} ", f"{result.partition('[')[0]}{follows} "), "test"), "test")
 
