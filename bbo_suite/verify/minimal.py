@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -14,7 +16,7 @@ from ..core.evaluation import evaluate
 from ..core.problem import Problem
 from ..core.quantities import is_counted
 from ..errors import error_boundary
-from ..timing import enough, middle
+from ..timing import enough, middle, settled
 
 ROUNDS = 5
 """Measurements of a candidate whose cost varies, each beside one of the candidate to simplify."""
@@ -152,12 +154,33 @@ class _Reduction:
         while True:
             needed = [Needed(column, self._rise(column)) for column in self.changed(order).tolist()]
             if not any(each.gain <= self.noise for each in needed):
-                return tuple(sorted(needed, key=lambda each: -each.gain))
+                shown = self._shown(needed) if self._in_turns else needed
+                return tuple(sorted(shown, key=lambda each: -each.gain))
+
+    def _shown(self, needed: list[Needed]) -> Iterator[Needed]:
+        """Yield those that an interval shows beside what is left; the others return to the default, smallest first."""
+        for each in sorted(needed, key=lambda each: each.gain):
+            trial = self._without(each.column)
+            ratio = settled(self._turns(trial), _SECONDS)
+            if ratio.verdict == "slower":
+                yield Needed(each.column, ratio.value - 1)
+            else:
+                self.config = trial
+
+    def _turns(self, config: NDArray) -> Iterator[float]:
+        """Yield logarithms of the ratio to what is left, without end."""
+        for first in itertools.count(0, _AT_ONCE):
+            self.evaluations += _AT_ONCE
+            yield from self._problem.ratios(config, self.config, first, _AT_ONCE)
+
+    def _without(self, columns: NDArray[np.int64] | int) -> NDArray:
+        trial = self.config.copy()
+        trial[columns] = self._default[columns]
+        return trial
 
     def _rise(self, columns: NDArray[np.int64] | int) -> float:
         """Return how much the cost rises if columns return to the default; they stay there if it does not rise."""
-        trial = self.config.copy()
-        trial[columns] = self._default[columns]
+        trial = self._without(columns)
         rise = self._ratio_median(trial) - 1
         if rise <= self.noise:
             self.config = trial

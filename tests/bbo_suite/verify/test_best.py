@@ -356,6 +356,27 @@ def test_noise_is_no_reason_to_keep_a_change():
     assert least.evaluations % 2 == 0
 
 
+class InTurns(Sparse):
+    """Each ratio has an error of some percent, and now and then a large one."""
+
+    noisy = True
+
+    def ratios(self, config, reference, first, count):
+        costs = self.evaluate(np.array([config, reference])).values
+        return (np.log(costs[0] / costs[1]) + 0.02 * self._rng.standard_t(3, count)).tolist()
+
+
+def test_no_change_that_gains_nothing_is_named_where_ratios_vary_by_percents():
+    named = [column for seed in range(25) for column in gains_of(least_in_turns(seed))]
+    assert set(named) <= {3, 4, 11, 17, 230} and named.count(17) == named.count(230) == 25
+
+
+def least_in_turns(seed):
+    problem, config = InTurns(d=300), np.zeros(300, np.int8)
+    problem._rng, config[[3, 4, 11, *PAIR, 100, 101, 102, 103]] = np.random.default_rng(seed), 1
+    return minimal(problem, config, noisy=True)
+
+
 def test_a_clear_rise_is_measured_twice_and_a_failure_once():
     problem = Sparse()
     problem.spread = 1e-9
