@@ -24,14 +24,12 @@ from .core.level import LEVEL, Level
 from .core.problem import Problem, family_of
 from .core.task import Structure
 from .errors import UserError
-from .registry import Registry
+from .registry import AUTO, Registry
 from .stats import signed_rank_p
 
 if TYPE_CHECKING:
     import pandas as pd
 
-AUTO = "auto"
-"""The id that stands for the recommended strategy."""
 EVIDENCE = Path(__file__).with_name("evidence.csv.gz")
 """A row for each family, task, strategy and budget of the study: level, mean share and gain, seconds a candidate."""
 REFERENCE = "annealing"

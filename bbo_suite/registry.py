@@ -87,6 +87,7 @@ class Registry:
         if owner not in known:
             several = name.replace(",", " ").split()
             hint = _one_by_one(several, "strategy") if len(several) > 1 else did_you_mean(owner, known)
+            hint = _AUTO if name == AUTO else hint
             raise UserError(f"there is no strategy {name!r}.{hint}{_PLUGIN}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
@@ -136,6 +137,9 @@ def _one_by_one(names: list[str], option: str) -> str:
     return f" Give several one by one: {' '.join(f'--{option} {name}' for name in names)}."
 
 
+AUTO = "auto"
+"""The id that stands for the recommended strategy, in commands that run a study."""
+_AUTO = f" The commands run and tune know {AUTO}; elsewhere, take the strategy that `recommend` names."
 _PLUGIN = " One of your own is known with --plugin FILE."
 
 

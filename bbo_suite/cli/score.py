@@ -119,7 +119,7 @@ def sentence(each: Standing) -> str:
     place, peers = each.among
     spread = f"{first}" if first == last else f"{first} to {last}"
     known = "" if peers == each.strategies else f"; {place} of {peers} that know no more"
-    return f"after {each.budget:,} evaluations: rank {rank} of {each.strategies} (95 %: {spread}){known}"
+    return f"after {with_noun(each.budget, 'evaluation')}: rank {rank} of {each.strategies} (95 %: {spread}){known}"
 
 
 _FACTORS = (2, 10, 50)

@@ -21,7 +21,8 @@ import typer
 from ..core.quantities import cost, effect
 from ..errors import UserError
 from ..files.names import plain
-from ..recommend import AUTO, with_choices
+from ..recommend import with_choices
+from ..registry import AUTO
 from .app import AsJson, Plugins, Quiet, Results, app, count_option, json_line, seconds_option
 
 if TYPE_CHECKING:

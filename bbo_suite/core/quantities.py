@@ -14,15 +14,21 @@ _LONGEST = 25
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?)\s*([a-z]*)")
 
 
+LARGEST = (1 << 63) - 1
+"""The largest count: a budget, for example."""
+
+
 def count(text: str) -> int:
     """Return a whole number; `k`, `m` and `g` stand for 10^3, 10^6 and 10^9.
 
     Raises:
-      ValueError: the text is not a whole number.
+      ValueError: the text is not a whole number, or it is above `LARGEST`.
     """
     value = _value(text, _COUNT)
     if value is None or value != int(value):
         raise ValueError(f"{text[:60]!r} is not a whole number; write for example 1000, 1k or 1e3")
+    if value > LARGEST:
+        raise ValueError(f"{text[:60]} is above {LARGEST:,}")
     return int(value)
 
 

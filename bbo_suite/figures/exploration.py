@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ..core.quantities import effect
+from ..core.quantities import effect, with_noun
 from ..core.space import DIGITS
 from ..scores import final_values
 from . import style
@@ -124,8 +124,8 @@ def _caption(run: pd.DataFrame, data: pd.DataFrame) -> str:
     if data["importance"].isna().all():
         which, forest = "changed most often", f"No importance: {known} are too few or have the same cost."
     return (
-        f"One run: {what}; {effect(one['speedup'], one['unit'])} after {len(run):,} evaluations. The {len(data)} "
-        f"parameters of {configs.shape[1]:,} that {which}; a mark: the parameter changed when the best "
+        f"One run: {what}; {effect(one['speedup'], one['unit'])} after {with_noun(len(run), 'evaluation')}. "
+        f"The {len(data)} parameters of {configs.shape[1]:,} that {which}; a mark: the parameter changed when the best "
         f"candidate improved. {forest}"
     )
 

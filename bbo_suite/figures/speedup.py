@@ -14,6 +14,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from ..core.level import LEVEL
+from ..core.quantities import with_noun
 from ..scores import final_values
 from . import baselines, captions, style
 from .highlight import Highlight, highlighted
@@ -134,7 +135,7 @@ def _caption(data: pd.DataFrame, ratio: str) -> str:
         if counts.max() > 1
         else "of single runs, without intervals"
     )
-    spent = f"{budget:,} evaluations each"
+    spent = f"{with_noun(budget, 'evaluation')} each"
     runs = f"{captions.number_of_runs(counts)} runs"
     if fewest < budget:
         spent = f"at most {budget:,} evaluations each (fewest so far: {fewest:,})"

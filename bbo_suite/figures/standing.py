@@ -32,7 +32,7 @@ def draw(
       means: mean and bounds of its interval, which may be nan.
       levels: what each strategy knows: it has the colour of that.
       what: the means are of.
-      spent: the evaluations of a run.
+      spent: the evaluations of a run, such as `1,000 evaluations`.
     """
     rows = [(name, *bounds, levels[name].word) for name, bounds in means.items() if np.isfinite(bounds[0])]
     data = pd.DataFrame(rows, columns=["strategy", "mean", "low", "high", "level"])
@@ -54,6 +54,6 @@ def draw(
     more = f" Shown: the best {MOST} of {len(rows)}." if len(rows) > MOST else ""
     style.caption(
         figure,
-        f"{what.capitalize()} after {spent} evaluations{bars}; higher is better. Bars start at 1, the default.{more}",
+        f"{what.capitalize()} after {spent}{bars}; higher is better. Bars start at 1, the default.{more}",
     )
     return figure, data

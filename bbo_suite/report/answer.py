@@ -30,10 +30,10 @@ def summary(runs: Sequence[RunResult]) -> str:
     level_of = {run.strategy: Level.of(run.head) for run in runs}
     size = with_noun(len(level_of), "strategy")
     tasks = f"{with_noun(len(problems), 'problem')} ({formatting.listed(shown)})"
-    budgets = formatting.span([int(run.head["budget"]) for run in runs])
+    budgets = formatting.span([int(run.head["budget"]) for run in runs], "evaluation")
     levels = {level: sorted(name for name, own in level_of.items() if own is level) for level in _KINDS}
     named = " ".join(f"{_KINDS[level]}: {formatting.listed(names)}." for level, names in levels.items() if names)
-    return f"{size} on {tasks}, {with_noun(len(runs), 'run')} of {budgets} evaluations. {named}"
+    return f"{size} on {tasks}, {with_noun(len(runs), 'run')} of {budgets}. {named}"
 
 
 def sentences(judgement: Judgement) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _means(judgement: Judgement, board: Leaderboard, names: Sequence[str]) -> st
     Of costs in one unit that is no time, it also says how much less that is.
     """
     kind = f"{'geometric ' if len(judgement.problems) > 1 else ''}mean {judgement.scores.ratio}"
-    covers = f"{board.scope} after {formatting.span(list(judgement.scores.cutoffs.values()))} evaluations"
+    covers = f"{board.scope} after {formatting.span(list(judgement.scores.cutoffs.values()), 'evaluation')}"
     covers += ", measured again" if judgement.scores.remeasured >= {*judgement.problems} else ""
     if len(names) == 1:
         mean, low, high = board.means[names[0]]

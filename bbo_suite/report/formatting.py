@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from ..core.quantities import with_noun
+
 if TYPE_CHECKING:
     from ..scores import Pair
 
@@ -75,7 +77,8 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
 
 
-def span(numbers: Sequence[int]) -> str:
-    """Return one number, or the smallest and the largest of several."""
+def span(numbers: Sequence[int], noun: str = "") -> str:
+    """Return one number, or the smallest and the largest of several, with their noun: `10 to 20 runs`."""
     low, high = min(numbers), max(numbers)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    end = with_noun(high, noun) if noun else f"{high:,}"
+    return end if low == high else f"{low:,} to {end}"

@@ -23,6 +23,7 @@ from ..core.evaluation import default_value, told, working_baselines
 from ..core.level import LEVEL
 from ..core.options import identifying
 from ..core.problem import Problem
+from ..core.quantities import LARGEST
 from ..errors import UserError, did_you_mean
 from ..files.writing import acquired, disk_errors, write_json
 from ..registry import Registry, code_facts
@@ -43,7 +44,7 @@ from ..store.plan import RunName, add_planned, read_settings, share, stored_sett
 CLAIM_LOCK, CLAIM_SECONDS = ".claim.lock", 60
 LONGEST = 255
 """Bytes of a folder's name, on nearly all file systems."""
-_LARGEST, _MOST_RUNS = (1 << 63) - 1, 1_000_000
+_MOST_RUNS = 1_000_000
 _PACKAGES = ("bbo_suite", "numpy", "scipy", "scikit-learn", "numba", "jax")
 
 
@@ -118,8 +119,8 @@ class StudyPlan:
         if self.seed < 0:
             raise UserError(f"seed must be 0 or more, not {self.seed}")
         for name in ("seed", "budget", "batch"):
-            if getattr(self, name) > _LARGEST:
-                raise UserError(f"{name} must be {_LARGEST:,} or less, not {getattr(self, name)}")
+            if getattr(self, name) > LARGEST:
+                raise UserError(f"{name} must be {LARGEST:,} or less, not {getattr(self, name)}")
         if (runs := len(self._pairs) * self.repeats) > _MOST_RUNS:
             raise UserError(
                 f"{self.repeats:,} repeats would make {runs:,} runs, and a study has {_MOST_RUNS:,} at most"
@@ -225,7 +226,7 @@ class StudyPlan:
             print(f"{problem_id}: {what}: {assumed}", file=sys.stderr)
         noted: dict[str, Any] = {"default": default, "optimum": problem.optimum, "unit": problem.unit}
         noted |= {"parameters": len(problem.space), **where}
-        if (candidates := problem.space.cardinality) < _LARGEST:
+        if (candidates := problem.space.cardinality) < LARGEST:
             noted["candidates"] = candidates
         if not all(has_begun(self.path / name.folder) for name in runs):
             noted |= _baselines(problem)

@@ -129,7 +129,7 @@ def _drawing(judgement: Judgement) -> Drawing | None:
     if board is None or len(board.means) < 2:
         return None
     of = f"geometric mean {judgement.scores.ratio} {board.scope}"
-    spent = formatting.span(list(judgement.scores.cutoffs.values()))
+    spent = formatting.span(list(judgement.scores.cutoffs.values()), "evaluation")
     return drawing(draw(board.means, judgement.scores.levels, of, spent)[0], "standing.")
 
 

@@ -132,6 +132,7 @@ def test_variant_by_its_name(many):
         ("many:Nort", "Did you mean 'many:North'"),
         ("many:Gone", "pip install gone"),
         ("mny:North", "Did you mean 'many'"),
+        ("auto", "The commands run and tune know auto; elsewhere, take the strategy that `recommend` names"),
         ("random:North", "'random' has no variants; leave out ':North'"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from bbo_suite import NoOptions, UserError, option
 from bbo_suite.core.options import describe, parse
-from bbo_suite.core.quantities import count, effect, ratio_name, seconds
+from bbo_suite.core.quantities import LARGEST, count, effect, ratio_name, seconds
 from bbo_suite.core.variants import split_draw, split_variant
 from bbo_suite.registry import Registry
 
@@ -86,6 +86,12 @@ def test_what_is_no_count_is_named(text):
     with pytest.raises(ValueError) as caught:
         count(text)
     assert f"'{text[:60]}' is not a whole number" in str(caught.value)
+
+
+def test_a_count_that_no_run_takes_is_refused():
+    assert count(str(LARGEST)) == LARGEST
+    with pytest.raises(ValueError, match="1e30 is above 9,223,372,036,854,775,807"):
+        count("1e30")
 
 
 @pytest.mark.parametrize(
