@@ -53,7 +53,7 @@ def score(
     import pandas as pd
 
     from ..board.reference import KEPT, published, reference_list, standings
-    from ..board.score_file import END, read, studies, write
+    from ..board.score_file import END, code_of, read, studies, write
     from ..core.strategy import Strategy
     from ..plugins import classes_of
     from ..registry import Registry
@@ -62,6 +62,7 @@ def score(
     if not classes_of(file, Strategy):
         raise UserError(f"{file} has no strategy; add a subclass of bbo_suite.Strategy")
     registry, listed, strategy = Registry((file,)), reference_list(), file.stem
+    code = code_of(registry, strategy)
     listed.check_here(registry)
     planned = studies(registry, strategy, listed, results)
     for number, study in enumerate(planned):
@@ -69,6 +70,8 @@ def score(
         if not quiet:
             print(f"reference list {listed.version}, {what}", file=sys.stderr)
         make(study, jobs, quiet)
+        if code_of(registry, strategy) != code:  # else the score file would name another source than that which ran
+            raise UserError(f"{file} was edited while it ran; run the same command again, which scores it as it is now")
     out = results / "board" / f"{strategy}{END}"
     write(out, planned, registry, strategy, listed)
     own, others = read(out, listed)[KEPT], published()

@@ -179,6 +179,25 @@ def test_a_strategy_that_ends_its_process_is_one_sentence(tmp_path):
     assert "Traceback" not in done.stderr and not (tmp_path / "r/board").exists()
 
 
+EDITS = """
+from pathlib import Path
+from bbo_suite import Strategy
+class S(Strategy):
+    def ask(self, n):
+        Path(__file__).open("a").write("# edited\\n")
+        return self.task.space.sample(n, self.rng)
+    def tell(self, configs, values): ...
+"""
+
+
+@pytest.mark.slow
+def test_a_strategy_that_is_edited_while_it_runs_gets_no_score(suite, tmp_path):
+    (tmp_path / "mine.py").write_text(EDITS)
+    done = suite("score", "mine.py", "--results", "r", "--quiet")
+    assert done.code == 1 and "mine.py was edited while it ran; run the same command again" in done.err
+    assert not (tmp_path / "r/board").exists()
+
+
 def test_digests_are_of_studies(suite):
     refused = suite("validate", "mine-runs.csv", "--digests", "published.csv")
     assert refused.code and "leave out --digests" in refused.err
