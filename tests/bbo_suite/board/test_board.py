@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -116,6 +117,15 @@ def test_another_source_is_refused(tmp_path):
     runs = score_file.read(tmp_path / "hillclimb-runs.csv", LIST)
     with pytest.raises(UserError, match="was made by other source of hillclimb"):
         next(score_file.made_again(tmp_path / "hillclimb-runs.csv", runs, Registry((source,)), LIST))
+
+
+def test_a_run_that_is_made_again_must_have_the_level_and_the_best_cost_of_the_file():
+    source, listed = BOARD / "hillclimb.py", replace(LIST, tasks=[t for t in LIST.tasks if t.family == "ehrlich"])
+    runs = score_file.read(BOARD / "hillclimb-runs.csv", LIST)
+    for change, holds in (({}, True), ({"best": runs["best"] / 2}, False), ({"level": "parts"}, False)):
+        changed = runs.assign(**change)
+        found = score_file.made_again(BOARD / "hillclimb-runs.csv", changed, Registry((source,)), listed)
+        assert [equal for _, equal in found] == [holds]
 
 
 @pytest.mark.slow
