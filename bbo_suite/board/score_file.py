@@ -93,11 +93,12 @@ def read(file: Path, listed: ReferenceList) -> pd.DataFrame:
             raise UserError(
                 f"{file}, line {number} was changed after it was written; write it again by `score`"
             ) from None
-    named = {row[columns.index("list")] for row in csv.reader(io.StringIO("".join(lines)))}
+    rows = list(csv.reader(io.StringIO("".join(lines))))
+    named = {row[columns.index("list")] for row in rows}
     if named != {listed.name}:
         other = next(iter(named - {listed.name}), "none")
         raise UserError(f"{file} is of reference list {other}, and this version has {listed.name}; run `score` again")
-    runs = read_runs(file)
+    runs = read_runs(file).assign(code=[row[columns.index("code")] for row in rows])  # it may look like a number
     _check_complete(file, runs, listed)
     return runs
 

@@ -128,6 +128,14 @@ def test_a_run_that_is_made_again_must_have_the_level_and_the_best_cost_of_the_f
         assert [equal for _, equal in found] == [holds]
 
 
+def test_code_that_looks_like_a_number_stays_text(tmp_path):
+    header, *lines = (BOARD / "hillclimb-runs.csv").read_text().splitlines(keepends=True)
+    code = lines[0].split(",")[-3]
+    file = tmp_path / "hillclimb-runs.csv"
+    file.write_text("".join([header, *(checksummed(line[:-9].replace(code, "00123456789012e4")) for line in lines)]))
+    assert {*score_file.read(file, LIST)["code"]} == {"00123456789012e4"}
+
+
 @pytest.mark.slow
 def test_the_site_shows_the_board_first(tmp_path):
     (tmp_path / "results/board").mkdir(parents=True)
