@@ -27,7 +27,7 @@ from ..runs.runner import Display, run_study
 from ..runs.study_plan import StudyPlan, machine_facts
 from ..store.folders import runs_in
 from ..store.identity import CODE
-from ..store.run_table import read_runs, valid_runs, write_runs
+from ..store.run_table import COLUMNS, read_runs, valid_runs, write_runs
 from .reference import ReferenceList
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def read(file: Path, listed: ReferenceList) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     columns = header.rstrip("\n").split(",")
-    if columns[-4:] != ["list", "code", "versions", "check"]:
+    if columns != [*(name for name in COLUMNS if name in columns), "list", "code", "versions", "check"]:
         raise UserError(f"{file} is not a score file; `python -m bbo_suite score FILE.py` writes one")
     for number, line in enumerate(lines, 2):
         try:
@@ -93,10 +93,14 @@ def read(file: Path, listed: ReferenceList) -> pd.DataFrame:
             raise UserError(
                 f"{file}, line {number} was changed after it was written; write it again by `score`"
             ) from None
+    if not lines:
+        raise UserError(f"{file} has no runs; write it again by `score`")
     rows = list(csv.reader(io.StringIO("".join(lines))))
+    if {len(columns)} != {*map(len, rows)} or len(rows) != len(lines):  # checksums are of lines, not of the header
+        raise UserError(f"{file} has rows with other columns than its header; write it again by `score`")
     named = {row[columns.index("list")] for row in rows}
     if named != {listed.name}:
-        other = next(iter(named - {listed.name}), "none")
+        other = next(iter(named - {listed.name}))
         raise UserError(f"{file} is of reference list {other}, and this version has {listed.name}; run `score` again")
     runs = read_runs(file).assign(code=[row[columns.index("code")] for row in rows])  # it may look like a number
     _check_complete(file, runs, listed)

@@ -101,6 +101,10 @@ def of_another_list(lines):
         (lambda lines: lines[:-1], "lacks the run of"),
         (lambda lines: ["a,b\n", "1,2\n"], "is not a score file"),
         (lambda lines: [], "is not a score file"),
+        (lambda lines: [lines[0].replace("default,best", "best,default"), *lines[1:]], "is not a score file"),
+        (lambda lines: [lines[0].replace("failed,", ""), *lines[1:]], "has rows with other columns than its header"),
+        (lambda lines: [*lines[:-1], checksummed("a,b,")], "has rows with other columns than its header"),
+        (lambda lines: lines[:1], "has no runs"),
     ],
 )
 def test_other_files_are_refused(tmp_path, edit, sentence):
