@@ -24,7 +24,7 @@ from ..files.writing import write_text
 from ..plan import Plan
 from ..registry import Registry, code_facts
 from ..runs.runner import Display, run_study
-from ..runs.study_plan import StudyPlan, machine_facts
+from ..runs.study_plan import StudyPlan, check_name, machine_facts
 from ..store.folders import runs_in
 from ..store.identity import CODE
 from ..store.run_table import COLUMNS, read_runs, valid_runs, write_runs
@@ -52,6 +52,7 @@ def studies(registry: Registry, strategy: str, listed: ReferenceList, results: P
     The first one is a single short run: a strategy that fails, fails there.
     """
     name = f"score-{strategy}-{listed.name}-{code_of(registry, strategy)[:8]}"
+    check_name(f"{name}-{listed.budgets[-1]}", f"the name of a strategy's file, {strategy!r},")
     found = [study for plan in listed.plans([strategy]) for _, study in plan.studies(name, results, registry)]
     first = Plan(found[0].problems[:1], [strategy], listed.budgets[:1], 1, listed.batch, plain_seeds=True)
     return [study for _, study in first.studies(name, results, registry)] + found

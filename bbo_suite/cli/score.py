@@ -63,8 +63,8 @@ def score(
         raise UserError(f"{file} has no strategy; add a subclass of bbo_suite.Strategy")
     registry, listed, strategy = Registry((file,)), reference_list(), file.stem
     code = code_of(registry, strategy)
-    listed.check_here(registry)
     planned = studies(registry, strategy, listed, results)
+    listed.check_here(registry)
     for number, study in enumerate(planned):
         what = f"part {number} of {len(planned) - 1}: {len(study.runs)} runs" if number else "a first run"
         if not quiet:

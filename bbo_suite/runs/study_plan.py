@@ -254,17 +254,21 @@ def _baselines(problem: Problem) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value not in ({}, None, "")}
 
 
-def check_name(study: str) -> None:
+def check_name(study: str, what: str = "") -> None:
     """Check that a study's name can name a folder.
+
+    Args:
+      what: the name that the user chose, in words, if the study's was made from it.
 
     Raises:
       UserError: it cannot name one.
     """
+    what = what or f"study name {study!r}"
     if not re.fullmatch(r"[\w@+][\w.@+-]*", study):
-        what = "letters, digits and any of . _ @ + - without a slash, and begin with neither . nor -"
-        raise UserError(f"study name {study!r} must be {what}")
+        allowed = "letters, digits and any of . _ @ + - without a slash, and begin with neither . nor -"
+        raise UserError(f"{what} must be {allowed}")
     if len(study.encode()) > LONGEST:
-        raise UserError(f"study name {study!r} is too long; at most {LONGEST} bytes can name a folder")
+        raise UserError(f"{what} is too long; at most {LONGEST} bytes can name a folder")
 
 
 def default_name(

@@ -201,6 +201,16 @@ def test_a_strategy_that_ends_its_process_is_one_sentence(tmp_path):
     assert "Traceback" not in done.stderr and not (tmp_path / "r/board").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"), [("my strategy", "must be letters, digits and any of"), ("m" * 240, "is too long")]
+)
+def test_a_file_whose_name_cannot_name_a_folder_is_one_sentence(tmp_path, name, sentence):
+    file = tmp_path / f"{name}.py"
+    shutil.copy(BOARD / "hillclimb.py", file)
+    with pytest.raises(UserError, match=f"^the name of a strategy's file, '{name}', {sentence}"):
+        score_file.studies(Registry((file,)), name, LIST, tmp_path / "r")
+
+
 EDITS = """
 from pathlib import Path
 from bbo_suite import Strategy
