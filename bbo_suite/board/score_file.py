@@ -25,7 +25,6 @@ from ..plan import Plan
 from ..registry import Registry, code_facts
 from ..runs.runner import Display, run_study
 from ..runs.study_plan import StudyPlan, check_name, machine_facts
-from ..store.folders import runs_in
 from ..store.identity import CODE
 from ..store.run_table import COLUMNS, read_runs, valid_runs, write_runs
 from .reference import ReferenceList
@@ -59,12 +58,12 @@ def studies(registry: Registry, strategy: str, listed: ReferenceList, results: P
 
 
 def write(file: Path, planned: list[StudyPlan], registry: Registry, strategy: str, listed: ReferenceList) -> None:
-    """Write the score file of the runs in some studies' folders.
+    """Write the score file of some studies' runs; what else lies in their folders, such as a copy, is no part of it.
 
     Raises:
       UserError: a run is damaged, or the file cannot be written.
     """
-    runs = valid_runs(run for path in sorted({s.path for s in planned}) for run in runs_in(path))
+    runs = valid_runs(sorted({study.path / run.folder for study in planned for run in study.runs}))
     versions = " ".join(f"{name}={machine_facts()['versions'][name]}" for name in _VERSIONS)
     told = runs.assign(list=listed.name, code=code_of(registry, strategy), versions=versions)
     with TemporaryDirectory() as folder:

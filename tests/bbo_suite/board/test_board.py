@@ -15,6 +15,7 @@ from bbo_suite.board.reference import ReferenceList, Task, published, reference_
 from bbo_suite.errors import UserError
 from bbo_suite.files.log import checksummed
 from bbo_suite.registry import Registry
+from bbo_suite.runs.runner import Display, run_study
 from bbo_suite.site import write
 from bbo_suite.store.run_table import run_tables
 
@@ -199,6 +200,19 @@ def test_a_strategy_that_ends_its_process_is_one_sentence(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "its process ended by SIGKILL" in done.stderr
     assert "Traceback" not in done.stderr and not (tmp_path / "r/board").exists()
+
+
+def test_a_copy_of_a_run_beside_it_is_no_part_of_the_score_file(tmp_path):
+    task = next(task for task in LIST.tasks if task.family == "ehrlich")
+    listed = replace(LIST, seeds=1, tasks=(replace(task, budgets=(50,)),))
+    registry = Registry((BOARD / "hillclimb.py",))
+    planned = score_file.studies(registry, "hillclimb", listed, tmp_path)
+    for study in planned:
+        assert not run_study(study, 1, Display()).errors
+    made = planned[0].path / planned[0].runs[0].folder
+    shutil.copytree(made, made.with_name("copy"))
+    score_file.write(tmp_path / "runs.csv", planned, registry, "hillclimb", listed)
+    assert len(score_file.read(tmp_path / "runs.csv", listed)) == 1
 
 
 @pytest.mark.parametrize(
