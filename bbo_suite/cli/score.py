@@ -69,7 +69,10 @@ def score(
         what = f"part {number} of {len(planned) - 1}: {len(study.runs)} runs" if number else "a first run"
         if not quiet:
             print(f"reference list {listed.version}, {what}", file=sys.stderr)
-        make(study, jobs, quiet)
+        try:
+            make(study, jobs, quiet)
+        except UserError as error:  # this command names its studies itself
+            raise UserError(str(error).replace("another --study", "another --results")) from error
         if code_of(registry, strategy) != code:  # else the score file would name another source than that which ran
             raise UserError(f"{file} was edited while it ran; run the same command again, which scores it as it is now")
     out = results / "board" / f"{strategy}{END}"

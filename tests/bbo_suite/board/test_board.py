@@ -14,9 +14,11 @@ from bbo_suite.board import score_file
 from bbo_suite.board.reference import ReferenceList, Task, published, reference_list, standings
 from bbo_suite.errors import UserError
 from bbo_suite.files.log import checksummed
+from bbo_suite.files.writing import acquired
 from bbo_suite.registry import Registry
 from bbo_suite.runs.runner import Display, run_study
 from bbo_suite.site import write
+from bbo_suite.store.folders import LOCK
 from bbo_suite.store.run_table import run_tables
 
 BOARD = Path(__file__).parents[3] / "results/board"
@@ -223,6 +225,17 @@ def test_a_file_whose_name_cannot_name_a_folder_is_one_sentence(tmp_path, name, 
     shutil.copy(BOARD / "hillclimb.py", file)
     with pytest.raises(UserError, match=f"^the name of a strategy's file, '{name}', {sentence}"):
         score_file.studies(Registry((file,)), name, LIST, tmp_path / "r")
+
+
+@pytest.mark.slow
+def test_a_score_that_runs_already_is_not_told_to_choose_an_option_that_score_does_not_have(suite, tmp_path):
+    registry = Registry((BOARD / "hillclimb.py",))
+    first, *_ = score_file.studies(registry, "hillclimb", LIST, tmp_path / "r")
+    first.path.mkdir(parents=True)
+    with acquired(first.path / LOCK, "it"):
+        done = suite("score", BOARD / "hillclimb.py", "--results", "r", "--quiet")
+    assert done.code == 1 and "another process is writing" in done.err
+    assert "wait for it or choose another --results" in done.err
 
 
 EDITS = """
