@@ -162,6 +162,14 @@ def published() -> pd.DataFrame:
     return pd.read_csv(PUBLISHED)
 
 
+def with_published(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return runs (see `KEPT`) with the published ones of all other strategies."""
+    import pandas as pd
+
+    others = published()
+    return pd.concat([others[~others["strategy"].isin(runs["strategy"])], runs])
+
+
 def standings(runs: pd.DataFrame, listed: ReferenceList) -> list[Standing]:
     """Return the standing of each strategy that ran all tasks with a budget, by budget, the best first.
 

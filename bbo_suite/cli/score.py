@@ -50,9 +50,7 @@ def score(
 
     The same command again resumes. The file, RESULTS/board/NAME-runs.csv, and the source are what a board takes.
     """
-    import pandas as pd
-
-    from ..board.reference import KEPT, published, reference_list, standings
+    from ..board.reference import KEPT, reference_list, standings, with_published
     from ..board.score_file import END, code_of, read, studies, write
     from ..core.strategy import Strategy
     from ..plugins import classes_of
@@ -77,8 +75,7 @@ def score(
             raise UserError(f"{file} was edited while it ran; run the same command again, which scores it as it is now")
     out = results / "board" / f"{strategy}{END}"
     write(out, planned, registry, strategy, listed)
-    own, others = read(out, listed)[KEPT], published()
-    _print(standings(pd.concat([others[others["strategy"] != strategy], own]), listed), strategy)
+    _print(standings(with_published(read(out, listed)[KEPT]), listed), strategy)
     print(out)
 
 

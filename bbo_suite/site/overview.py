@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..board.reference import KEPT, Standing, reference_list, standings
+from ..board.reference import KEPT, Standing, reference_list, standings, with_published
 from ..core.level import Level
 from ..core.problem import family_of
 from ..core.quantities import with_noun
@@ -46,7 +46,10 @@ class Overview:
 
 
 def board(entries: Iterable[Entry]) -> Table | None:
-    """Return the standing of all strategies on the reference list, by what they know; None if no runs are on it."""
+    """Return the standing of all strategies on the reference list, by what they know; None if no runs are on it.
+
+    As in `score`, the published strategies are among them.
+    """
     import pandas as pd
 
     listed = reference_list()
@@ -56,15 +59,17 @@ def board(entries: Iterable[Entry]) -> Table | None:
         (run.strategy, run.level.word, run.problem, run.head["budget"], run.seed, run.best(run.evaluations))
         for run in on_it
     ]
+    if not rows:
+        return None
     found: dict[tuple[str, Level], dict[int, Standing]] = defaultdict(dict)
-    for each in standings(pd.DataFrame(rows, columns=KEPT), listed):
+    for each in standings(with_published(pd.DataFrame(rows, columns=KEPT)), listed):
         found[each.strategy, each.level][each.budget] = each
     order = sorted(found, key=lambda key: (key[1], [-_share(found[key], budget) for budget in listed.budgets[1:]]))
     lines = [[table.strategy(*key), *(_standing(found[key].get(budget)) for budget in listed.budgets)] for key in order]
     tasks = {budget: sum(budget in task.budgets for task in listed.tasks) for budget in listed.budgets}
     columns = ["strategy", *(f"after {budget:,} ({tasks[budget]} tasks)" for budget in listed.budgets)]
     title = f"The board: {len(listed.tasks)} tasks of reference list {listed.version}"
-    return Table("reference", title, _BOARD, columns, lines) if lines else None
+    return Table("reference", title, _BOARD, columns, lines)
 
 
 BOARD = "board"

@@ -158,6 +158,16 @@ def test_the_site_shows_the_board_first(tmp_path):
     assert "rank 11 (11 to 11)" in table
 
 
+@pytest.mark.slow
+def test_the_site_of_a_single_strategy_shows_its_rank_among_the_published_ones(tmp_path):
+    (tmp_path / "results/board").mkdir(parents=True)
+    shutil.copy(BOARD / "hillclimb-runs.csv", tmp_path / "results/board")
+    page = write(tmp_path / "results", tmp_path / "site").read_text(encoding="utf-8")
+    first = page.index("The board: 16 tasks of reference list 1")
+    table = page[first : page.index("</table>", first)]
+    assert "rank 11 (11 to 11)" in table and "graybox **" in table
+
+
 FAILS = """
 from bbo_suite import Strategy
 class S(Strategy):
