@@ -240,6 +240,8 @@ def _score(file: Path, plugin: list[Path] | None, as_json: bool) -> bool:
     runs = score_file.read(file, listed)
     beside = file.with_name(file.name.removesuffix(score_file.END) + ".py")
     sources = tuple(plugin or ([beside] if runs["code"].iloc[0] else []))
+    if not plugin and sources and not beside.exists():
+        raise UserError(f"{file} needs its source: copy it to {beside}, or name it by --plugin")
     found = score_file.made_again(file, runs, Registry(sources), listed)
     different = again = 0
     for run, equal in each_reserved(found):  # strategies may print

@@ -267,6 +267,13 @@ def test_a_strategy_that_is_edited_while_it_runs_gets_no_score(suite, tmp_path):
     assert not (tmp_path / "r/board").exists()
 
 
+def test_a_score_file_without_its_source_says_where_it_is_looked_for(suite, tmp_path):
+    shutil.copy(BOARD / "hillclimb-runs.csv", tmp_path)
+    done = suite("validate", "hillclimb-runs.csv")
+    assert done.code == 1
+    assert "hillclimb-runs.csv needs its source: copy it to hillclimb.py, or name it by --plugin" in done.err
+
+
 def test_digests_are_of_studies(suite):
     refused = suite("validate", "mine-runs.csv", "--digests", "published.csv")
     assert refused.code and "leave out --digests" in refused.err
