@@ -159,7 +159,7 @@ def published() -> pd.DataFrame:
     """Return the runs of all strategies on the board (see `PUBLISHED`)."""
     import pandas as pd
 
-    return pd.read_csv(PUBLISHED)
+    return pd.read_csv(PUBLISHED, keep_default_na=False)  # a strategy may be named null
 
 
 def with_published(runs: pd.DataFrame) -> pd.DataFrame:

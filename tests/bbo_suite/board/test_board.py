@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bbo_suite.board import score_file
+from bbo_suite.board import reference, score_file
 from bbo_suite.board.reference import ReferenceList, Task, published, reference_list, standings
 from bbo_suite.errors import UserError
 from bbo_suite.files.log import checksummed
@@ -36,6 +36,13 @@ def test_the_list_is_fixed():
 def test_every_published_strategy_has_all_its_runs():
     for _, runs in published().groupby(["strategy", "problem", "budget"]):
         assert sorted(runs["seed"]) == list(range(LIST.seeds))
+
+
+def test_a_published_strategy_may_have_any_name(monkeypatch, tmp_path):
+    file = tmp_path / "published.csv.gz"
+    published().replace({"strategy": {"random": "null"}}).to_csv(file, index=False)
+    monkeypatch.setattr(reference, "PUBLISHED", file)
+    assert "null" in {*published.__wrapped__()["strategy"]}
 
 
 def toy(**best):
