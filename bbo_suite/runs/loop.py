@@ -230,7 +230,8 @@ class RunLog:
         return True
 
     def _other(self, what: str) -> UserError:
-        why = self._folder.unverified_reason or "the strategy, its libraries or the processor changed"
+        drawn = "or the strategy draws random numbers from elsewhere than its rng"
+        why = self._folder.unverified_reason or f"the strategy, its libraries or the processor changed, {drawn}"
         return UserError(f"{self._folder.path}: {what}; {why}; choose another --study (no file was changed)")
 
     def _rows(
