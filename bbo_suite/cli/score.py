@@ -121,8 +121,9 @@ def sentence(each: Standing) -> str:
     rank, first, last = each.rank
     place, peers = each.among
     spread = f"{first}" if first == last else f"{first} to {last}"
-    known = "" if peers == each.strategies else f"; {place} of {peers} that know no more"
-    return f"after {with_noun(each.budget, 'evaluation')}: rank {rank} of {each.strategies} (95 %: {spread}){known}"
+    more = "" if peers == each.strategies else f"; {place} of {peers} that know no more"
+    more += "; its best is worse than the default, which a search may evaluate first" if each.share[0] < 0 else ""
+    return f"after {with_noun(each.budget, 'evaluation')}: rank {rank} of {each.strategies} (95 %: {spread}){more}"
 
 
 _FACTORS = (2, 10, 50)

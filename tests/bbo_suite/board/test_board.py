@@ -12,6 +12,7 @@ import pytest
 
 from bbo_suite.board import reference, score_file
 from bbo_suite.board.reference import ReferenceList, Task, published, reference_list, standings
+from bbo_suite.cli.score import sentence as standing_text
 from bbo_suite.errors import UserError
 from bbo_suite.files.log import checksummed
 from bbo_suite.files.writing import acquired
@@ -67,6 +68,13 @@ def test_a_share_is_of_the_best_known_gain_and_families_count_alike():
     assert worse.share == pytest.approx((0.375,) * 3)  # families: (0 + 1) / 2 and .25
     assert (worse.rank, worse.among) == ((2, 2, 2), (1, 1))
     assert (worse.simulated, worse.real) == pytest.approx((0.5, 0.25))
+
+
+def test_a_strategy_that_ends_behind_the_default_is_told_how_not_to():
+    level, behind = standings(toy(low=("costs", (3, 3, 2)), high=("costs", (2, 2, 2))), TOY)
+    assert behind.share[0] == pytest.approx(-1 / 6)  # on one of two families the speedup is 2 / 3
+    assert standing_text(behind).endswith("the default, which a search may evaluate first")
+    assert level.share[0] == 0 and "default" not in standing_text(level)
 
 
 def test_a_strategy_that_lacks_a_run_has_no_standing_and_a_failure_counts_as_nothing():
