@@ -46,6 +46,7 @@ PLANS = [
     Plan(KERNELS, ["graybox"], budgets=(200,), seeds=10),
     Plan(KERNELS, ["annealing", "local"], budgets=(10_000,), seeds=10),
     Plan(LAYOUTS, ["graybox"], budgets=(200,), seeds=3),
+    Plan(LAYOUTS, ["annealing", "evolution", "local", "mbo"], budgets=(10_000,), seeds=3),
     Plan(JOINT, ["graybox"], budgets=(200, 1_000), seeds=3),
     Plan([LARGE_JOINT], ["graybox"], budgets=(200,), seeds=1),
     Plan([*JOINT, LARGE_JOINT], ["joint"], budgets=(1_000, 10_000), seeds=10),
