@@ -13,6 +13,7 @@ from ..hlo.calls import LARGEST_INLINED, inlined, inlined_size
 from ..hlo.library_calls import computed
 from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, Unfit
 from ..hlo.opcodes import Kind, asynchronous, kind_of
+from ..hlo.result_shapes import check_size
 from .layouts import Layout, minor_dims
 from .trips import DEEPEST_CALL, number, steps, trip_count
 
@@ -123,6 +124,8 @@ class Flattener:
                     values.append(_argument(instruction, computation, arguments))
                 else:
                     values.append(self._instruction(instruction, operands, weight, depth))
+                    if not isinstance(values[-1], list):  # a wrong size may come through tuples and calls
+                        check_size(instruction.shape, self.nodes[values[-1]].shape.dims)
             except FAULTS as error:
                 raise Malformed(instruction.name, instruction.opcode, error) from error
         return values[computation.root]

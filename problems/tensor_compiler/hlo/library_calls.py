@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .module import Instruction, Shape, Unfit
+from .windows import Axis, axes
 
 _PRODUCTS = ("__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8")
 _FORWARD = ("__cudnn$convForward", "__cudnn$convBiasActivationForward")
@@ -51,25 +52,13 @@ def _numbers(call: Instruction, name: str) -> str | None:
     return f"{{{','.join(re.findall(r'[0-9]+', found[1]))}}}" if found else None
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """A dimension of a window."""
-
-    size: int
-    stride: int
-    low: int
-    high: int
-    lhs_dilate: int
-    rhs_dilate: int
-
-
 def _convolution(call: Instruction, target: str, inputs: Sequence[Shape], result: Shape) -> dict[str, str | None]:
     """Return the attributes of the convolution that a call computes: a gradient is one of the other two arrays."""
     left, right, out = re.split("_|->", call.attributes["dim_labels"])
     if target in _FORWARD:
         return {key: call.attributes.get(key) for key in ("window", "dim_labels")}
     whole, some = (result, inputs[0]) if target == _OF_INPUT else (inputs[0], inputs[1])
-    found = [(axis, _size(whole, left, n), _size(some, out, n)) for n, axis in enumerate(_axes(call))]
+    found = [(axis, _size(whole, left, n), _size(some, out, n)) for n, axis in enumerate(axes(call))]
     if target == _OF_INPUT:
         labels, window = f"{out}_{_swapped(right, 'io')}->{left}", [_of_input(*each) for each in found]
         return {"window": _written(window), "dim_labels": labels}
@@ -82,18 +71,18 @@ _AS_FILTER, _AS_RESULT = str.maketrans("bf", "io"), str.maketrans("io", "bf")
 """What the dimensions of an output and of a filter are called where they are those of a filter and of an output."""
 
 
-def _of_input(axis: _Axis, whole: int, some: int) -> _Axis:
+def _of_input(axis: Axis, whole: int, some: int) -> Axis:
     """Return the window of the gradient of an input of `whole` pixels, from one of `some`."""
     reach = (axis.size - 1) * axis.rhs_dilate
     low = reach - axis.low
     high = whole + reach - (some - 1) * axis.stride - 1 - low
-    return _Axis(axis.size, 1, low, high, axis.stride, axis.rhs_dilate)
+    return Axis(axis.size, 1, low, high, axis.stride, axis.rhs_dilate)
 
 
-def _of_filter(axis: _Axis, whole: int, some: int) -> _Axis:
+def _of_filter(axis: Axis, whole: int, some: int) -> Axis:
     """Return the window of the gradient of a filter, over an input of `whole` pixels, of `some` pixels."""
     high = (axis.size - 1) * axis.rhs_dilate + (some - 1) * axis.stride + 1 - whole - axis.low
-    return _Axis(some, axis.rhs_dilate, axis.low, high, 1, axis.stride)
+    return Axis(some, axis.rhs_dilate, axis.low, high, 1, axis.stride)
 
 
 def _size(shape: Shape, labels: str, axis: int) -> int:
@@ -106,20 +95,8 @@ def _swapped(labels: str, pair: str) -> str:
     return labels.translate(str.maketrans(pair, pair[::-1]))
 
 
-def _axes(call: Instruction) -> list[_Axis]:
-    """Return the dimensions of a call's window; none if it has no window, as for products of pixels."""
-    fields = call.window
-    sizes = fields.get("size", [])
-    rest = [fields.get(key, ["1"] * len(sizes)) for key in ("stride", "lhs_dilate", "rhs_dilate")]
-    pads = [map(int, pad.split("_")) for pad in fields.get("pad", ["0_0"] * len(sizes))]
-    return [
-        _Axis(int(size), int(stride), low, high, int(left), int(right))
-        for size, stride, left, right, (low, high) in zip(sizes, *rest, pads, strict=True)
-    ]
-
-
-def _written(axes: Sequence[_Axis]) -> str:
-    columns = {key: [getattr(axis, key) for axis in axes] for key in ("size", "stride", "lhs_dilate", "rhs_dilate")}
-    columns["pad"] = [f"{axis.low}_{axis.high}" for axis in axes]
+def _written(window: Sequence[Axis]) -> str:
+    columns = {key: [getattr(axis, key) for axis in window] for key in ("size", "stride", "lhs_dilate", "rhs_dilate")}
+    columns["pad"] = [f"{axis.low}_{axis.high}" for axis in window]
     parts = [f"{key}={'x'.join(map(str, column))}" for key, column in columns.items()]
-    return f"{{{' '.join(parts)}}}" if axes else ""
+    return f"{{{' '.join(parts)}}}" if window else ""

@@ -413,6 +413,32 @@ def test_what_does_not_fit_is_said_in_words(call: str, message: str) -> None:
         build(parse_hlo(ODD.replace("ENTRY", two).replace("add(d, d)", call), "test"), "test")
 
 
+APPLIED = """two { x = f32[] parameter(0)
+ y = f32[] parameter(1)
+ ROOT z = f32[] add(x, y) }
+ge { x = f32[] parameter(0)
+ y = f32[] parameter(1)
+ ROOT z = pred[] compare(x, y), direction=GE }
+pair { x = f32[] parameter(0)
+ y = f32[] parameter(1)
+ v = f32[] parameter(2)
+ w = f32[] parameter(3)
+ ROOT z = (f32[], f32[]) tuple(x, y) }
+same { ROOT x = f32[4,8] parameter(0) }
+flat { ROOT x = f32[32] parameter(0) }
+less { x = (f32[], f32[4]) parameter(0)
+ ROOT z = pred[] constant(true) }
+tall { x = (f32[], f32[4]) parameter(0)
+ y = f32[] get-tuple-element(x), index=0
+ w = f32[4] get-tuple-element(x), index=1
+ v = f32[8] concatenate(w, w), dimensions={0}
+ ROOT z = (f32[], f32[8]) tuple(y, v) }
+
+ENTRY"""
+SHAPED = """s=f32[] v=f32[4] i=s32[] x=f32[1,6,4] k=f32[3,2,2] h=f32[1,4,2]
+    j=s32[3,1] y=f32[3,8] z=c64[4,4] q=f32[4,2] f=f32[4,8] o=f32[8]"""
+
+
 @pytest.mark.parametrize(
     ("result", "call", "follows"),
     [
@@ -435,18 +461,116 @@ def test_what_does_not_fit_is_said_in_words(call: str, message: str) -> None:
         ("f32[4,9]", "pad(d, s), padding=0_0x1_2_1", "[4,10]"),
         ("f32[8]", "reverse(v), dimensions={0}", "[4]"),
         ("f32[8]", "get-tuple-element(t), index=1", "[4]"),
+        ("f32[4,4]", "convolution(d, p), dim_labels=bf_io->fb", "[8,4]"),
+        (
+            "f32[1,1,4,2]",
+            "convolution(x, k), window={size=3 stride=2 pad=1_2 lhs_dilate=2 rhs_dilate=2}, dim_labels=b0f_0oi->fb0, "
+            "feature_group_count=2",
+            "[2,1,5]",
+        ),
+        ("f32[2,6,4]", "convolution(x, h), window={size=2}, dim_labels=f0b_io0->b0f, batch_group_count=2", "[2,5,4]"),
+        ("f32[4,8]", "reduce-window(p, s), window={size=2x3 stride=1x2 rhs_dilate=3x1}, to_apply=two", "[1,3]"),
+        ("f32[2,3]", "select-and-scatter(p, d, s), window={size=1x2 stride=1x2}, select=ge, scatter=two", "[4,8]"),
+        (
+            "f32[3,5,2]",
+            "gather(p, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+            "slice_sizes={1,5}",
+            "[3,5]",
+        ),
+        (
+            "f32[3,9]",
+            "gather(p, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+            "slice_sizes={1,9}",
+            "[3,8]",
+        ),
+        (
+            "f32[4,9]",
+            "scatter(p, j, y), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, "
+            "index_vector_dim=1, to_apply=two",
+            "[4,8]",
+        ),
+        ("f32[4,9]", "sort(p), dimensions={1}, to_apply=ge", "[4,8]"),
+        ("c64[4,8]", "fft(p), fft_type=RFFT, fft_length={8}", "[4,5]"),
+        ("f32[4,8]", "fft(z), fft_type=IRFFT, fft_length={6}", "[4,6]"),
+        ("f32[4,8]", "cholesky(d), lower=true", "[4,4]"),
+        ("f32[4,4]", "triangular-solve(d, p), left_side=true, lower=true", "[4,8]"),
+        ("f32[8,8]", "all-reduce(p), to_apply=two", "[4,8]"),
+        ("f32[7,8]", "all-gather(p), dimensions={0}", "[8,8]"),
+        ("f32[4,3]", "reduce-scatter(p), dimensions={1}, to_apply=two", "[4,2]"),
+        ("bf16[4,8]", "bitcast-convert(p)", "[4,8,2]"),
+        ("f64[4,8]", "bitcast-convert(q)", "[4]"),
+        ("s32[4]", "get-dimension-size(p), dimensions={0}", "[]"),
+        ("f32[8,4]", "call(p), to_apply=same", "[4,8]"),
     ],
 )
 def test_a_result_that_contradicts_its_operands_is_refused(result: str, call: str, follows: str) -> None:
-    two = "two { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] add(x, y) }\n\nENTRY"
-    more = "  s = f32[] parameter(2)\n  v = f32[4] parameter(3)\n  i = s32[] parameter(4)\n"
-    more += "  t = (f32[], f32[4]) tuple(s, v)\n"
-    text = ODD.replace("ENTRY", two).replace(
-        "  ROOT r = f32[4,4]{1,0} add(d, d)", f"{more}  r = {{}} {call}\n  ROOT z = f32[4,4] negate(d)"
-    )
     with pytest.raises(UserError, match=re.escape(f"but its operands and attributes give {follows}; print")):
-        build(parse_hlo(text.replace("{} ", f"{result} "), "test"), "test")
-    build(parse_hlo(text.replace("{} ", f"{result.partition('[')[0]}{follows} "), "test"), "test")
+        built_with(result, call)
+    built_with(f"{result.partition('[')[0]}{follows}", call)
+
+
+@pytest.mark.parametrize(
+    ("result", "call", "message"),
+    [
+        ("(f32[4], f32[8])", "reduce(p, p, s, s), dimensions={1}, to_apply=pair", "is [8], but its operands and"),
+        (
+            "f32[4,8]",
+            "sort(p, p), dimensions={1}, to_apply=pair",
+            "is [4,8], but its operands and attributes give 2 values",
+        ),
+        ("(f32[4,3], s32[4,4])", "topk(p), k=3, largest=true", "is [4,4], but its operands and attributes give [4,3]"),
+        ("f32[4,8]", "call(p), to_apply=flat", "its operands are [4,8], but computation 'flat' takes [32]"),
+        ("f32[32]", "conditional(i, f), branch_computations={flat}", "its operands are [4,8], but computation 'flat'"),
+        ("f32[32]", "conditional(i, p), branch_computations={same}", "is [32], but computation 'same' returns [4,8]"),
+        ("(f32[], f32[4])", "while(t), condition=less, body=tall", "is [4], but computation 'tall' returns [8]"),
+        ("f32[4,16]", "concatenate(p, w), dimensions={1}", "its operands have different sizes: [4,8], [8,4]"),
+        ("f32[4,4]", "dynamic-update-slice(d, p, i, i)", "its update is [4,8], larger than its operand, [4,4]"),
+        ("f32[4,8]", "convolution(p, p), dim_labels=bf_io->bf", "its input has 8 features where its filter takes 4"),
+        (
+            "f32[1,6,2]",
+            "convolution(x, k), window={size=1}, dim_labels=b0f_0oi->b0f, feature_group_count=2",
+            "its window is [1], but its filter is [3]",
+        ),
+        (
+            "f32[1,5,4]",
+            "convolution(x, h), window={size=2}, dim_labels=f0b_io0->b0f, batch_group_count=3",
+            "its groups do not divide its batch, or the features of its result",
+        ),
+    ],
+)
+def test_parts_that_contradict_one_another_are_refused(result: str, call: str, message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        built_with(result, call)
+
+
+@pytest.mark.parametrize(
+    ("result", "call"),
+    [
+        ("(f32[4], f32[4])", "reduce(p, p, s, s), dimensions={1}, to_apply=pair"),
+        ("(f32[3,8], f32[3,8])", "reduce-window(p, p, s, s), window={size=2x1}, to_apply=pair"),
+        ("(f32[4,8], f32[4,8])", "sort(p, p), dimensions={1}, to_apply=pair"),
+        (
+            "(f32[4,8], f32[4,8])",
+            "scatter(p, p, j, y, y), update_window_dims={1}, inserted_window_dims={0}, "
+            "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=pair",
+        ),
+        ("(f32[4,3], s32[4,3])", "topk(p), k=3, largest=true"),
+        ("(f32[8,8], f32[8])", "all-gather(p, v), dimensions={0}"),
+        ("(f32[4,8])", "all-to-all(p), replica_groups={{0}}"),
+        ("(f32[4], u32[7])", "rng-bit-generator(v), algorithm=rng_default"),
+        ("(f32[4,8], f32[8], f32[8])", "batch-norm-training(p, o, o), epsilon=0.1, feature_index=1"),
+        ("f32[4,8]", "collective-permute(p), source_target_pairs={{0,1}}"),
+    ],
+)
+def test_operations_on_several_arrays_have_the_results_of_each(result: str, call: str) -> None:
+    built_with(result, call)
+
+
+def built_with(result: str, call: str) -> None:
+    """Build a program with a call that has this result."""
+    more = "".join(f"  {shape.replace('=', ' = ')} parameter({n})\n" for n, shape in enumerate(SHAPED.split(), 2))
+    more += f"  t = (f32[], f32[4]) tuple(s, v)\n  r = {result} {call}\n  ROOT u = f32[4,4] negate(d)"
+    build(parse_hlo(ODD.replace("ENTRY", APPLIED).replace("  ROOT r = f32[4,4]{1,0} add(d, d)", more), "test"), "test")
 
 
 @pytest.mark.parametrize(
