@@ -249,12 +249,13 @@ def positions(node: Operation) -> tuple[int, int, int]:
 
     XLA:TPU writes a batch of n products as a window of n that covers one element of the dilated input at each position.
     """
-    sizes = window(node, "size")
+    sizes, labels = window(node, "size"), attribute(node, "dim_labels").partition("_")[0]
     strides, dilations = (window(node, key) or [1] * len(sizes) for key in ("stride", "lhs_dilate"))
     pads = _window(node).get("pad", ["0_0"] * len(sizes))
     batches = taps = dilation = 1
-    for n, stride, dilate, pad in zip(sizes, strides, dilations, pads, strict=True):
-        if n > 1 and (stride, dilate, pad) in ((n - 1, n, "0_0"), (n, n - 1, f"{n - 1}_{n - 1}")):
+    for i, (n, stride, dilate, pad) in enumerate(zip(sizes, strides, dilations, pads, strict=True)):
+        whole = node.inputs[0].dims[labels.index(str(i))] == n
+        if whole and n > 1 and (stride, dilate, pad) in ((n - 1, n, "0_0"), (n, n - 1, f"{n - 1}_{n - 1}")):
             batches *= n
         else:
             taps, dilation = taps * n, dilation * dilate

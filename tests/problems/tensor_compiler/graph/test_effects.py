@@ -133,6 +133,26 @@ def test_ragged_and_scaled_products_have_the_work_of_a_product(product: str, siz
     assert tuple(made.matrix[made.names.index("r")])[: len(sizes)] == sizes
 
 
+@pytest.mark.parametrize(
+    ("image", "result", "window", "taps"),
+    [
+        ("8,2,2,32", "8,2,2,16", "size=2x2 stride=2x2 pad=1_1x1_1", 1),  # a batch of 2 x 2 products
+        ("8,32,32,32", "8,17,17,16", "size=2x2 stride=2x2 pad=1_1x1_1", 4),
+        ("8,32,32,32", "8,63,63,16", "size=2x2 stride=1x1 lhs_dilate=2x2 pad=1_0x0_1", 1),
+    ],
+)
+def test_a_window_that_is_as_large_as_its_stride_is_a_batch_only_if_it_covers_the_image(
+    image: str, result: str, window: str, taps: int
+) -> None:
+    made = graph(
+        f"x = f32[{image}] parameter(2)",
+        "w = f32[2,2,32,16] parameter(3)",
+        f"ROOT r = f32[{result}] convolution(x, w), window={{{window}}}, dim_labels=b01f_01io->b01f",
+    )
+    elements = np.prod([int(size) for size in result.split(",")])
+    assert made.matrix[made.names.index("r")].prod() == elements * 32 * taps
+
+
 OWN_KERNELS = """HloModule m
 two { a = f32[] parameter(0)
  b = f32[] parameter(1)
