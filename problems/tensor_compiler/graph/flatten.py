@@ -271,10 +271,22 @@ class Flattener:
             for node, number, step in zip(leaves(inside), start, change, strict=True)
             if number is not None and step == 0
         }
-        # The condition runs on the scalar unit: it moves no data and costs nothing.
+        self._test(instruction, inside, trips, depth)
         after = leaves(self._walk(body, {0: inside}, trips, depth + 1))
         self._mark_output([stored.get(node, node) for node in after])
         return self._sources(instruction.name, "while", instruction.shape, before, weight)
+
+    def _test(self, loop: Instruction, state: Value, weight: float, depth: int) -> None:
+        """Enter a loop's condition if it works on arrays: one on numbers runs on the scalar unit and costs nothing."""
+        said = (self.unknown_loops, self.idle_loops, self.conditionals, self.unknown_calls)
+        first, lengths = len(self.nodes), [*map(len, said)]
+        result = self._walk(self.module.computations[loop.attributes["condition"]], {0: state}, weight, depth + 1)
+        added = [node for node in self.nodes[first:] if node.kind > Kind.FREE]
+        if any(shape.dims for node in added for shape in (node.shape, *node.inputs)):
+            self._mark_output(result)
+            return
+        for names, length in zip(said, lengths, strict=True):
+            del names[length:]
 
     def _turns(self, node: int, body: Computation, place: int) -> list[int]:
         """Return a part of a loop's state, and before it what it turns, if the loop may turn its slices instead.

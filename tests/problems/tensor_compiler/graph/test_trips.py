@@ -128,6 +128,25 @@ def test_a_program_of_loops_that_never_run_is_refused() -> None:
         build(hlo.parse(text), "test")
 
 
+def test_a_condition_that_works_on_arrays_runs_with_its_loop() -> None:
+    """Such as one that stops at a small norm; a condition on numbers adds nothing."""
+    large = "fusion(x), kind=kInput, calls=large"
+    called = """large { x = f32[64,128] parameter(0)
+ z = f32[] constant(0)
+ n = f32[] reduce(x, z), dimensions={0,1}, to_apply=sum
+ ROOT l = pred[] compare(n, z), direction=GT }
+sum { x = f32[] parameter(0)
+ y = f32[] parameter(1)
+ ROOT z = f32[] add(x, y) }
+cond {"""
+    noted = {"noted": ', backend_config={"known_trip_count":{"n":"7"}}'}
+    text = LOOP.format(**USUAL | noted | {"test": large}).replace("cond {", called, 1)
+    text = text.replace(" k = s32[]", " x = f32[64,128] get-tuple-element(p), index=1\n k = s32[]", 1)
+    made = build(hlo.parse(text), "test")
+    assert made.weight[made.opcodes.index("reduce")] == 7
+    assert "compare" not in graph(**noted).opcodes
+
+
 def test_the_bound_of_an_inner_loop_may_come_through_the_outer_one() -> None:
     inner = LOOP.format(**USUAL | {"test": "compare(i, k), direction=LT"}).partition("ENTRY")
     outer = (
