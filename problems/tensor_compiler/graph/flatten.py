@@ -12,9 +12,9 @@ from bbo_suite import UserError
 from ..hlo.calls import LARGEST_INLINED, inlined, inlined_size
 from ..hlo.library_calls import computed
 from ..hlo.module import FAULTS, Computation, Instruction, Malformed, Module, Shape, Unfit
-from ..hlo.opcodes import Kind, asynchronous, kind_of
+from ..hlo.opcodes import Kind, asynchronous, bytes_of, kind_of
 from ..hlo.result_shapes import check_size
-from .layouts import Layout, minor_dims
+from .layouts import LANES, SUBLANES, Layout, minor_dims
 from .trips import DEEPEST_CALL, number, steps, trip_count
 
 LARGEST_GRAPH = LARGEST_INLINED // 2
@@ -37,6 +37,7 @@ _EFFECTS = ("infeed", "outfeed", "recv", "rng", "rng-get-and-update-state", "sen
 _COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
 _STARTED_EFFECTS = ("all-gather", "all-reduce", "collective-permute")
 """Collectives that XLA keeps if they are asynchronous, even if nothing uses their results."""
+_TILE_BYTES = 4 * LANES * SUBLANES
 _FOLDS = 8
 """Operations in a row that are followed from the first state of a loop back to constants."""
 
@@ -227,8 +228,8 @@ class Flattener:
     def _value(self, instruction: Instruction, operands: list[Value], weight: float) -> Value:
         inputs = [node for operand in operands for node in leaves(operand)]
         shape, kind = instruction.shape, kind_of(instruction.opcode)
-        if _allocates(instruction):
-            kind = Kind.SOURCE  # memory that nobody has written yet
+        if _allocates(instruction) or _is_stored(instruction):
+            kind = Kind.SOURCE  # memory that nobody has written yet, or that was written with the program
         folds = kind in (Kind.BROADCAST, Kind.ELEMENTWISE) or instruction.opcode in ("reshape", "transpose", "slice")
         if folds and inputs and all(self.nodes[i].kind is Kind.FREE for i in inputs):
             kind = Kind.FREE
@@ -402,6 +403,12 @@ def _real(shape: Shape) -> list[int]:
 
 def _allocates(instruction: Instruction) -> bool:
     return instruction.attributes.get("custom_call_target") == '"AllocateBuffer"'
+
+
+def _is_stored(instruction: Instruction) -> bool:
+    """Return whether this is a constant of more than a tile, which lies in memory as weights of a program do."""
+    size = math.prod(instruction.shape.dims) * bytes_of(instruction.shape.dtype)
+    return instruction.opcode == "constant" and size > _TILE_BYTES
 
 
 def leaves(value: Value) -> list[int]:

@@ -12,8 +12,8 @@ from .module import Module, Shape
 class Kind(IntEnum):
     """How an operation takes part in fusion."""
 
-    SOURCE = 0  # is in memory before the program, or a loop, runs: parameters, results of loops
-    FREE = 1  # costs nothing and is repeated at every use: constants and results computed from constants only
+    SOURCE = 0  # is in memory before the program, or a loop, runs: parameters, large constants, results of loops
+    FREE = 1  # costs nothing and is repeated at every use: small constants, and results computed from these only
     ELEMENTWISE = 2
     BROADCAST = 3
     MOVE = 4  # rearranges elements: transpose, slice, pad, concatenate, gather

@@ -193,6 +193,15 @@ def test_memory_that_is_only_allocated_costs_nothing() -> None:
     assert seconds(made[0]) == seconds(made[1])
 
 
+def test_weights_that_are_constants_of_the_program_are_read_from_memory() -> None:
+    def product(size: int, weights: str) -> float:
+        given = f"x = f32[8,{size}] parameter(2)", f"w = f32[{size},{size}] {weights}"
+        return seconds(graph(*given, f"ROOT r = f32[8,{size}] dot(x, w), {CONTRACT}"))
+
+    assert product(1024, "constant({...})") == product(1024, "parameter(3)")
+    assert product(32, "constant({...})") < product(32, "parameter(3)")  # one tile
+
+
 @pytest.mark.parametrize(
     "names", [("SPMDFullToShard", "SPMDShardToFull"), ("xla.sdy.GlobalToLocal", "xla.sdy.LocalToGlobal")]
 )
