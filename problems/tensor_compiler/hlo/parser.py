@@ -250,8 +250,12 @@ class _Parser(Scanner):
         self.attributes()  # a computation may end in `}, execution_thread="host"`
         if not drafts or len(roots) > 1:
             self.fail(f"the computation {name!r} has no instruction or more than one ROOT", start)
+        instructions = self.resolve(drafts, name)
+        numbers = [one.parameter_number for one in instructions if one.parameter_number is not None]
+        if sorted(numbers) != list(range(len(numbers))):
+            self.fail(f"the parameters of the computation {name!r} are not numbered 0, 1 and so on, each once", start)
         # Without a ROOT the last instruction gives the result, as in XLA's own parser.
-        return Computation(name, self.resolve(drafts, name), roots[0] if roots else len(drafts) - 1)
+        return Computation(name, instructions, roots[0] if roots else len(drafts) - 1)
 
     def drafts(self, computation: str) -> tuple[list[_Draft], list[int]]:
         """Return the instructions up to the closing brace, and the positions of those marked ROOT."""

@@ -206,7 +206,7 @@ def _windowed(instruction: Instruction, given: Sequence[Dims]) -> Dims:
     return tuple(axis.positions(n) for axis, n in zip(axes(instruction), given[0], strict=True))
 
 
-def _convolved(instruction: Instruction, given: Sequence[Dims]) -> Dims:
+def _convolved(instruction: Instruction, given: Sequence[Dims]) -> Dims | None:
     parts = re.split("_|->", instruction.attributes["dim_labels"])
     images, filters = (dict(zip(labels, dims, strict=True)) for labels, dims in zip(parts, given, strict=False))
     features, batches = (int(instruction.attributes.get(f"{key}_group_count", 1)) for key in ("feature", "batch"))
@@ -214,7 +214,8 @@ def _convolved(instruction: Instruction, given: Sequence[Dims]) -> Dims:
         raise Unfit(f"its input has {images['f']} features where its filter takes {filters['i'] * features}")
     if filters["o"] % (features * batches) or images["b"] % batches:
         raise Unfit("its groups do not divide its batch, or the features of its result")
-    window = axes(instruction)
+    if not (window := axes(instruction)) and len(filters) > 2:
+        return None  # what XLA makes of this depends on who reads it
     if (own := tuple(axis.size for axis in window)) != (
         size := tuple(filters[str(n)] for n in range(len(filters) - 2))
     ):

@@ -261,6 +261,8 @@ BODY = "x = f32[2]{0} parameter(0)\n"
             "line 4: the called computation 'g' is not",
         ),
         ("HloModule m\nENTRY e {\nx = f32[] parameter(-1)}", "line 3: the parameter 'x' has no number"),
+        ("HloModule m\nENTRY e {\nx = f32[] parameter(1)}", "parameters of the computation 'e' are not numbered 0, 1"),
+        ("HloModule m\nENTRY e {\nx = f32[] parameter(0)\ny = f32[] parameter(0)}", "are not numbered 0, 1 and so on"),
     ],
 )
 def test_mistakes_in_the_text_are_named_with_their_place(text, message):
