@@ -18,7 +18,7 @@ import numpy as np
 
 from ..core.level import LEVEL
 from ..errors import UserError
-from ..files.log import checksummed, without_checksum
+from ..files.log import checksummed
 from ..files.reading import read_bounded
 from ..files.writing import write_text
 from ..plan import Plan
@@ -26,7 +26,7 @@ from ..registry import Registry, code_facts
 from ..runs.runner import Display, run_study
 from ..runs.study_plan import StudyPlan, check_name, machine_facts
 from ..store.identity import CODE
-from ..store.run_table import COLUMNS, read_runs, valid_runs, write_runs
+from ..store.run_table import COLUMNS, SCORED, check_lines, read_runs, valid_runs, write_runs
 from .reference import ReferenceList
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def write(file: Path, planned: list[StudyPlan], registry: Registry, strategy: st
         write_runs(Path(folder) / "runs.csv", told)
         lines = (Path(folder) / "runs.csv").read_text(encoding="utf-8").splitlines()
     text = "".join(checksummed(f"{line},") for line in lines[1:])
-    write_text(file, f"{lines[0]},check\n{text}")
+    write_text(file, f"{lines[0]},{SCORED[-1]}\n{text}")
 
 
 def read(file: Path, listed: ReferenceList) -> pd.DataFrame:
@@ -84,15 +84,9 @@ def read(file: Path, listed: ReferenceList) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     columns = header.rstrip("\n").split(",")
-    if columns != [*(name for name in COLUMNS if name in columns), "list", "code", "versions", "check"]:
+    if columns != [*(name for name in COLUMNS if name in columns), *SCORED]:
         raise UserError(f"{file} is not a score file; `python -m bbo_suite score FILE.py` writes one")
-    for number, line in enumerate(lines, 2):
-        try:
-            without_checksum(line)
-        except ValueError:
-            raise UserError(
-                f"{file}, line {number} was changed after it was written; write it again by `score`"
-            ) from None
+    check_lines(file, lines)
     if not lines:
         raise UserError(f"{file} has no runs; write it again by `score`")
     rows = list(csv.reader(io.StringIO("".join(lines))))

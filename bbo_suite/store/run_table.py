@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..core.level import LEVEL, OLDER_FLAGS, Level
 from ..errors import UserError
+from ..files.log import without_checksum
 from ..files.writing import disk_errors, replacing
 from .folders import readable
 from .frames import REMEASURED, read_checked
@@ -37,6 +39,8 @@ COLUMNS = tuple(_TYPES)
 """The columns of a table, in their order; `bbo_suite.Study.runs` says what they are."""
 NEEDED = ("problem", "strategy", "seed", "level", "default", "best", "evaluations")
 _KEY = ["study", "problem", "fingerprint", "strategy", "options", "seed", "budget"]
+SCORED = ("list", "code", "versions", "check")
+"""The last columns of a score file, whose lines have checksums (see `board.score_file`)."""
 _COST_AT = "best@"
 _NOT_ENDED = ("unfinished", "failed")
 _MAY_BE_EMPTY = ("seconds", "evaluation_seconds", "remeasured", "unique", "optimum")
@@ -135,11 +139,12 @@ def read_runs(file: Path) -> pd.DataFrame:
     and `strategy_seconds` instead of `seconds`.
 
     Raises:
-      UserError: the file cannot be read, or is not such a table.
+      UserError: the file cannot be read, was changed though its lines have checksums, or is not such a table.
     """
     import pandas as pd
 
     try:
+        _check_if_checked(file)
         empty = {name: ["", "nan"] for name in (*_MAY_BE_EMPTY, "strategy_seconds")}
         texts = {name: "str" for name, kind in _TYPES.items() if kind == "str"} | {"study": "str"}
         frame = _completed(pd.read_csv(file, keep_default_na=False, na_values=empty, dtype=texts), file)
@@ -151,6 +156,27 @@ def read_runs(file: Path) -> pd.DataFrame:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, OverflowError) as error:
         raise UserError(f"{file} is not a table of runs ({error}); restore it, or rename the file") from None
+
+
+def _check_if_checked(file: Path) -> None:
+    """Check the lines of a table if it is a score file."""
+    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+        if next(lines, b"").rstrip().endswith(",".join(SCORED).encode()):
+            check_lines(file, (line.decode() for line in lines))
+
+
+def check_lines(file: Path, lines: Iterable[str]) -> None:
+    """Check the checksums of a file's lines from the second on.
+
+    Raises:
+      UserError: a line was changed.
+    """
+    for number, line in enumerate(lines, 2):
+        try:
+            without_checksum(line)
+        except ValueError:
+            what = f"{file}, line {number} was changed after it was written"
+            raise UserError(f"{what}; write it again by `score`") from None
 
 
 def _completed(frame: pd.DataFrame, file: Path) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """The board: the list stays what it is, standings have the right values, and damaged score files are refused."""
 
+import gzip
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from bbo_suite.files.writing import acquired
 from bbo_suite.registry import Registry
 from bbo_suite.runs.runner import Display, run_study
 from bbo_suite.site import write
+from bbo_suite.site.studies import sources
 from bbo_suite.store.folders import LOCK
 from bbo_suite.store.run_table import run_tables
 
@@ -130,6 +132,18 @@ def test_other_files_are_refused(tmp_path, edit, sentence):
     file.write_text("".join(edit((BOARD / "hillclimb-runs.csv").read_text().splitlines(keepends=True))))
     with pytest.raises(UserError, match=sentence):
         score_file.read(file, LIST)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_site_leaves_out_a_score_file_that_was_changed(tmp_path, capsys, packed):
+    lines = (BOARD / "hillclimb-runs.csv").read_text().splitlines(keepends=True)
+    file = tmp_path / "mine" / f"hillclimb-runs.csv{'.gz' * packed}"
+    for text, found in ((lines, 3), (changed(lines), 0)):
+        write_bytes = gzip.compress if packed else bytes
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(write_bytes("".join(text).encode()))
+        assert len(sources(tmp_path)) == found
+    assert f"{file}, line 2 was changed after it was written; write it again by `score`" in capsys.readouterr().err
 
 
 def test_another_source_is_refused(tmp_path):
