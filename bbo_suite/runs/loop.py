@@ -26,7 +26,7 @@ from ..store.diagnostics import Diagnostics
 from ..store.identity import Run
 from ..store.parts_log import PartsLog
 from ..store.remeasured import ROUNDS, Pair, PairLog, is_remeasured
-from ..store.rows import Row
+from ..store.rows import DEPARTS_BECAUSE, Row, departure
 from ..store.run_folder import RunFolder
 
 MOST = 10
@@ -155,9 +155,8 @@ class RunLog:
         digests = self._problem.space.digests(configs)
         left = max(0, self._folder.stored - self.done)  # beyond them the file holds what was appended since
         known = list(islice(self._stored, min(left, len(configs))))
-        for row, digest in zip(known, digests, strict=False):
-            if row.digest != digest:
-                raise self._other(f"the strategy now proposes another candidate for evaluation {row.evaluation}")
+        if what := departure(known, digests):
+            raise self._other(what)
         self._best = min([self._best, *(row.value for row in known)])
         parts = [self._parts.replay(self.done + 1, len(known))] if self._parts and known else []
         rows = list(known)
@@ -222,7 +221,7 @@ class RunLog:
         Of a noisy problem, the best candidates are measured again before. Return False if this was stopped.
         """
         if not self.new:
-            raise self._other(f"evaluation {self.done + 1} is stored, but the strategy proposes no more candidates")
+            raise self._other(departure(list(islice(self._stored, 1)), []))
         pairs = self._finalists.measure(self._problem, self._folder.path, stopped) if self._problem.noisy else 0
         if pairs is None:
             return False
@@ -230,8 +229,7 @@ class RunLog:
         return True
 
     def _other(self, what: str) -> UserError:
-        drawn = "or the strategy draws random numbers from elsewhere than its rng"
-        why = self._folder.unverified_reason or f"the strategy, its libraries or the processor changed, {drawn}"
+        why = self._folder.unverified_reason or DEPARTS_BECAUSE
         return UserError(f"{self._folder.path}: {what}; {why}; choose another --study (no file was changed)")
 
     def _rows(

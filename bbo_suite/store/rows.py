@@ -88,6 +88,27 @@ def _quote(text: str) -> str:
     return '"' + flat.replace('"', '""') + '"' if "," in flat or '"' in flat else flat
 
 
+DEPARTS_BECAUSE = (
+    "the strategy, its libraries or the processor changed, "
+    "or the strategy draws random numbers from elsewhere than its rng"
+)
+"""Why a strategy departs from its stored rows, if nothing more is known."""
+
+
+def departure(known: Sequence[Row], proposed: Sequence[str]) -> str:
+    """Return where a strategy that is replayed departs from the stored rows of its run, in words; empty if nowhere.
+
+    Args:
+      known: the rows that are stored for its next batch.
+      proposed: the digests of that batch.
+    """
+    if known and not proposed:
+        return f"evaluation {known[0].evaluation} is stored, but the strategy proposes no more candidates"
+    pairs = zip(known, proposed, strict=False)
+    other = next((row.evaluation for row, digest in pairs if row.digest != digest), None)
+    return f"the strategy now proposes another candidate for evaluation {other}" if other else ""
+
+
 class RowLog(CheckedLog[str]):
     """The log in a run's folder: the text of its lines, or its rows."""
 

@@ -30,7 +30,7 @@ from ..store.folders import PARTS, has_begun, run_folders, unnamed_runs
 from ..store.identity import CODE, read_end
 from ..store.parts_log import PartsLog, Told, by_candidate
 from ..store.plan import RunName, read_planned, read_settings
-from ..store.rows import Row
+from ..store.rows import DEPARTS_BECAUSE, Row, departure
 from ..store.stored_run import StoredRun, open_run
 from .remeasure import Remeasured, fresh, measure
 
@@ -191,12 +191,9 @@ def replay(
 
 
 def _compare_proposals(configs: NDArray, run: StoredRun, problem: Problem, done: int) -> None:
-    if not len(configs):
-        raise UserError(f"evaluation {done + 1} is stored, but the strategy proposes no more candidates")
-    known = run.rows[done : done + len(configs)]
-    for row, digest in zip(known, problem.space.digests(configs), strict=False):
-        if row.digest != digest:
-            raise UserError(f"evaluation {row.evaluation} is not the candidate that {run.identity.strategy} proposes")
+    known = run.rows[done : done + max(1, len(configs))]
+    if what := departure(known, problem.space.digests(configs)):
+        raise UserError(f"{what}; {DEPARTS_BECAUSE}")
 
 
 LEAST_NOISE = 0.05

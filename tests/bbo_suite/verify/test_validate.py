@@ -21,7 +21,7 @@ from bbo_suite.store.folders import REMEASURED
 from bbo_suite.store.identity import read_head, write_head
 from bbo_suite.store.plan import RunName
 from bbo_suite.store.remeasured import ROUNDS, Pair
-from bbo_suite.store.rows import HEADER, read_rows
+from bbo_suite.store.rows import DEPARTS_BECAUSE, HEADER, read_rows
 from bbo_suite.store.stored_run import open_run
 from bbo_suite.verify.digests import RunDigest, compare, read_digests, write_digests
 from bbo_suite.verify.validate import Finding, validate
@@ -89,7 +89,7 @@ def test_the_best_value_is_looked_at_without_a_sample(suite, study, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"digest": "0" * 16}, "is not the candidate that pick proposes"),
+        ({"digest": "0" * 16}, "the strategy now proposes another candidate for evaluation "),
         ({"config": "0000"}, "has another digest"),
         ({"config": "zz"}, "cannot be read"),
         ({"config": ""}, "is the best so far, but its configuration was not stored"),
@@ -118,7 +118,7 @@ def test_a_strategy_that_changed_since_is_named_as_the_reason(suite, tmp_path):
     assert suite("run", *run).code == 0
     done = suite("validate", "d", "--plugin", after)
     assert done.code == 1
-    assert failures(done)[0].endswith("that draws proposes; it was made with other code of strategy draws")
+    assert failures(done)[0].endswith(f"{DEPARTS_BECAUSE}; it was made with other code of strategy draws")
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_damage_is_found(suite, study, tmp_path):
     assert "the default cost 6.0 and costs 5.0 now" in failures(suite("validate", *study))[0]
     head.write_text(json.dumps(stored | {"seed": 1}))
     found = " ".join(failures(suite("validate", *study)))
-    assert "is not that of its run" in found and "is not the candidate that annealing proposes" in found
+    assert "is not that of its run" in found and "the strategy now proposes another candidate" in found
     head.write_text(json.dumps(stored | {"seed": "0"}))
     assert "'seed' is '0', which it cannot be" in failures(suite("validate", *study))[0]
     head.write_text(json.dumps(stored))
