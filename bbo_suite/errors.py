@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _MOST = 30
@@ -63,15 +64,37 @@ def unfit_name(name: str) -> str:
 
 
 @contextmanager
+def in_this_folder() -> Iterator[None]:
+    """Come back to the current folder in the end: paths keep their meaning, whatever folder a plugin enters."""
+    here = _current_folder()
+    try:
+        yield
+    finally:
+        if here and _current_folder() != here:
+            with suppress(OSError):  # it is gone
+                os.chdir(here)
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - it is called for each batch
+    except OSError:  # it is gone
+        return ""
+
+
+@contextmanager
 def error_boundary(owner: str, step: str) -> Iterator[None]:
     """Turn an exception that a strategy or a problem raises into a `UserError`; its cause keeps the traceback.
+
+    The current folder is in the end what it was before.
 
     Args:
       owner: what raised it, such as `strategy random`.
       step: what it was doing, such as `ask`.
     """
     try:
-        yield
+        with in_this_folder():
+            yield
     except UserError:
         raise
     except (Exception, SystemExit) as error:  # a plugin that calls sys.exit must not end the study

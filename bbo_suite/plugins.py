@@ -27,7 +27,7 @@ from .core.level import Level
 from .core.problem import Problem
 from .core.strategy import Strategy
 from .core.versions import arguments_version, imports, is_ours, value_version
-from .errors import UserError, one_line, unfit_name
+from .errors import UserError, in_this_folder, one_line, unfit_name
 from .files.reading import read_bounded
 
 _PREFIX = "bbo_plugin_"
@@ -133,7 +133,8 @@ def _execute(path: Path, stem: str, what: str) -> ModuleType:
     ) not in sys.path:  # it can import what lies beside it, also later; nothing that is installed is hidden
         sys.path.append(folder)
     try:
-        spec.loader.exec_module(module)
+        with in_this_folder():
+            spec.loader.exec_module(module)
     except SyntaxError as error:
         place = f"{Path(error.filename or path).name}, line {error.lineno}"
         raise UserError(f"{what} {path} has a syntax error ({place}): {error.msg}; fix it") from error

@@ -344,6 +344,17 @@ def test_a_structure_that_does_not_fit_is_an_error_of_the_problem(suite, put, ch
         assert "error: problem any/a declares a structure that does not fit: " in done.err and words in done.err
 
 
+@pytest.mark.parametrize("where", ["file", "method"])
+def test_a_plugin_that_enters_another_folder_leaves_paths_as_they_were_given(suite, put, tmp_path, where):
+    enter = f"import os; os.chdir({str(put('away/x', '').parent)!r})"
+    text = BASE.replace("from", f"{enter}\nfrom") if where == "file" else BASE.replace("return", f"{enter}; return")
+    put("base.py", text)
+    settings = ["--problem", "ordering/small-a", "--budget", 20, "--batch", 5, "--study", "s", "--json"]
+    done = suite("run", "--plugin", "base.py", "--strategy", "base", *settings)
+    assert done.code == 0 and '"complete": true' in done.out
+    assert (tmp_path / "results/s").is_dir() and Path.cwd() == tmp_path
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_files_with_names_of_libraries_where_the_command_runs_hide_none(tmp_path, jobs):
