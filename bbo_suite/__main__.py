@@ -7,6 +7,8 @@ import io
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,16 +17,40 @@ from . import _stop
 from .errors import UserError, noting_what_is_left_out
 from .files.names import without_controls
 
+_WATCHED = (["run"], ["score"], ["check"], ["validate"])
+"""The commands that run strategies, which may end their process."""
+_GRACE_SECONDS = 5.0
+"""How long threads may take to end once the command is done."""
+
 
 def start() -> None:
-    """Run the command line as a program: the process that makes runs is watched by another."""
+    """Run the command line as a program: the process of a command that runs strategies is watched by another."""
     _open_closed_streams()
-    if sys.argv[1:2] in (["run"], ["score"]):
+    if sys.argv[1:2] in _WATCHED:
         from .runs.interrupt import watched
 
-        watched(main)
+        watched(_program)
     else:
+        _program()
+
+
+def _program() -> None:
+    """Run the command line, and end also if a plugin has left a thread running, for which Python would wait."""
+    try:
         main()
+    except SystemExit as end:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is signal.default_int_handler:  # its traceback would be the last word
+                signal.signal(number, signal.SIG_DFL)
+        threading.Thread(target=_end_with_threads, args=(end.code,), daemon=True).start()
+        raise
+
+
+def _end_with_threads(code: int) -> None:
+    time.sleep(_GRACE_SECONDS)
+    if any(not each.daemon and each is not threading.main_thread() for each in threading.enumerate()):
+        print("a plugin has left a thread running, which ends with this command", file=sys.stderr)
+        os._exit(code)
 
 
 def main() -> None:

@@ -133,11 +133,15 @@ def _call_in_worker(parent: int, function: Callable[..., Any], *arguments: Any) 
 
 @cache
 def _end_with(parent: int) -> None:
-    """End this process when its parent has ended, even during a batch: resuming evaluates that batch again."""
+    """End this process when its parent has ended, even during a batch: resuming evaluates that batch again.
+
+    It ends also when its own work is done, even if a plugin has left a thread running, for which Python would wait.
+    """
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == parent and threading.main_thread().is_alive():
             time.sleep(_WATCH_SECONDS)
+        time.sleep(_WATCH_SECONDS)  # to end by itself
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

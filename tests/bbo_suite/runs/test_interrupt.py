@@ -261,6 +261,18 @@ def test_the_run_that_ended_its_process_is_an_error_and_the_others_are_made(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_thread_that_a_strategy_leaves_running_ends_with_the_command(tmp_path, jobs):
+    how = "import threading, time; threading.Thread(target=time.sleep, args=[1000]).start()"
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(ENDS.format(how=how))
+    done = run(tmp_path, "first", "second", jobs=jobs)
+    assert done.returncode == 0 and all(json.loads(line)["complete"] for line in done.stdout.splitlines())
+    left = "a plugin has left a thread running, which ends with this command\n"
+    assert done.stderr.endswith(left) == (jobs == 1) and "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
 def test_of_several_workers_the_run_that_ended_its_own_is_named_and_the_others_are_made(tmp_path):
     (tmp_path / "dies.py").write_text(ENDS.format(how="os.kill(os.getpid(), signal.SIGKILL)"))
     (tmp_path / "stays.py").write_text(ENDS.format(how="pass"))
