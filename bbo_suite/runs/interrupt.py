@@ -1,8 +1,8 @@
 """How runs are ended: by Ctrl-C and SIGTERM, and by a strategy or native code that ends its process.
 
 The first signal stops all runs after their current evaluations, the second ends the program at once. A process watches
-the one that makes the runs: if something ends that, one run has failed. Only the commands `run` and `score` are
-watched, and only on Linux, where a process can be made to end with its parent.
+the one that makes the runs: if something ends that, one run has failed, or the command if it made none. Commands that
+run strategies are watched, and only on Linux, where a process can be made to end with its parent.
 """
 
 from __future__ import annotations
@@ -93,6 +93,10 @@ def ignored() -> contextlib.AbstractContextManager[None]:
 
 _END_WITH_PARENT = 1  # an option of prctl
 _LONGEST = 1 << 16
+_ENDED = b"\0"
+"""What is noted in place of a run once the command has ended by itself."""
+_STOPPED = (130, *(-number for number in _SIGNALS))
+"""The outcomes of a command that was stopped before it could note anything."""
 CAUSES = "out of memory, a crash in native code, or a plugin that ends the process"
 _died: dict[Path, str] = {}
 """How the process ended in earlier attempts at this command, by the folder of the run that it was making."""
@@ -109,10 +113,13 @@ def watched(command: Callable[[], None]) -> None:
     with tempfile.TemporaryFile() as file:
         _note = file.fileno()
         while True:
-            code = _attempt(command)
-            run = Path(os.fsdecode(os.pread(_note, _LONGEST, 0)))
-            if run == Path() or run in _died:
+            code, noted = _attempt(command), os.pread(_note, _LONGEST, 0)
+            run = Path(os.fsdecode(noted))
+            if noted == _ENDED or run in _died or (not noted and code in _STOPPED):
                 _exit(code)
+            if not noted:
+                print(f"error: before the command was done, {_sentence(code)}", file=sys.stderr)
+                _exit(code or 1)
             _died[run] = _sentence(code)
             note_death(run, _died[run])
 
@@ -148,7 +155,10 @@ def _attempt(command: Callable[[], None]) -> int:
     child = os.fork()
     if not child:
         _end_with(parent)
-        command()
+        try:
+            command()
+        finally:
+            os.pwrite(_note, _ENDED, 0)
         sys.exit(0)
     with contextlib.suppress(OSError):
         os.setpgid(child, child)  # so that each signal reaches it once: from the terminal, or from here

@@ -261,6 +261,16 @@ def test_the_run_that_ended_its_process_is_an_error_and_the_others_are_made(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", ["run --plugin", "check"])
+def test_a_plugin_that_ends_the_process_outside_a_run_is_an_error(tmp_path, command):
+    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+    done = start_suite(tmp_path, *command.split(), "ends.py")
+    _, err = done.communicate(timeout=60)
+    assert done.returncode == 1
+    assert err.startswith("error: before the command was done, its process ended with exit code 0: ")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_thread_that_a_strategy_leaves_running_ends_with_the_command(tmp_path, jobs):
     how = "import threading, time; threading.Thread(target=time.sleep, args=[1000]).start()"
