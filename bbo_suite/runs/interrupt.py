@@ -49,7 +49,7 @@ class StopFile:
 
     def _first(self, number: int, frame: FrameType | None) -> None:
         for each in _SIGNALS:
-            signal.signal(each, signal.default_int_handler)
+            signal.signal(each, _second)
         self.path.touch()
         # not print: the signal may arrive while standard error is being written, which is not reentrant
         with contextlib.suppress(OSError):
@@ -62,6 +62,13 @@ class StopFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._resources.close()
+
+
+def _second(number: int, frame: FrameType | None) -> None:
+    """End at once; a third signal would interrupt how processes are ended."""
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

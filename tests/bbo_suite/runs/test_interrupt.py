@@ -181,6 +181,19 @@ def test_stop_file_appears_at_the_first_signal_and_the_handler_comes_back():
     assert not stop.path.exists()
 
 
+def test_a_third_signal_does_not_interrupt_how_the_second_ends_processes():
+    before, ended = signal.getsignal(signal.SIGINT), []
+    with pytest.raises(KeyboardInterrupt), StopFile():
+        signal.raise_signal(signal.SIGINT)
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+            ended.append(True)
+    assert ended and signal.getsignal(signal.SIGINT) is before
+
+
 def test_a_stop_file_for_other_machines_replaces_that_of_a_killed_process(tmp_path):
     left = [tmp_path / name for name in (".stop=x", ".stop-1-of-2=x")]
     for folder in left:
