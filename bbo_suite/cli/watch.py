@@ -96,7 +96,7 @@ class StudyView:
 
     def __init__(self, study: str, results: Path) -> None:
         self.path = results / study
-        if not (self.path / STUDY).exists():
+        if not has_runs(self.path) and not (self.path / STUDY).exists():
             study_path(study, results)
         self._budget = _budget(self.path) or 0
         self._views: dict[str, RunView] = {}

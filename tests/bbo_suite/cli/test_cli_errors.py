@@ -100,6 +100,7 @@ MISTAKES = [
     ("best nothing", ["there is no study 'nothing'"]),
     ("validate nothing", ["there is no study 'nothing'"]),
     ("watch nothing", ["there is no study 'nothing'"]),
+    (f"watch {'x' * 300} --results .", ["cannot read", "File name too long"]),
     ("fleet --kernels tpu/smal", ["Did you mean 'tpu/small'?"]),
     ("plot nothing", ["'nothing'", "there are no studies yet"]),
     ("show fusoin", ["'fusoin'", "Did you mean 'fusion'?"]),
