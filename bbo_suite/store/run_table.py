@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -152,8 +153,8 @@ def read_runs(file: Path) -> pd.DataFrame:
             frame[name] = pd.to_numeric(frame[name])  # of shorter runs they are empty
         _check(frame)
         return frame
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
     except (ValueError, OverflowError) as error:
         raise UserError(f"{file} is not a table of runs ({error}); restore it, or rename the file") from None
 

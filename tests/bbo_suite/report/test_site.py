@@ -1,6 +1,7 @@
 """The site of all studies: leaderboards over studies, a report for each, numbers as files; and the page of fleets."""
 
 import csv
+import gzip
 import json
 import re
 import shutil
@@ -174,6 +175,13 @@ def test_another_table_is_named(tmp_path, text, message):
     (tmp_path / "runs.csv").write_text(text)
     with pytest.raises(UserError, match=message):
         list(read_studies(tmp_path / "runs.csv"))
+
+
+@pytest.mark.parametrize("cut", [slice(0, 40), slice(2, None)])
+def test_a_packed_table_that_is_damaged_is_named(tmp_path, cut):
+    (tmp_path / "runs.csv.gz").write_bytes(gzip.compress(TABLE.encode())[cut])
+    with pytest.raises(UserError, match=r"cannot read .*runs.csv.gz: (Compressed file ended|Not a gzipped file)"):
+        list(read_studies(tmp_path / "runs.csv.gz"))
 
 
 @pytest.mark.slow
