@@ -209,9 +209,9 @@ def export(study: str, to: str, out: Path | None, results: Path, registry: Regis
         if out is None
         else out
     )
-    part = path.with_name(f"{path.name}.part")
     if path.exists():
         raise UserError(f"{path} exists already; remove it or choose another --out")
+    part = path.with_name(f"{path.name}.part")
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove(part)

@@ -198,6 +198,7 @@ def test_the_commands(suite, tmp_path, study):
     assert done.out == f"{tmp_path / 'x.csv'}\n" and done.err == ""
     again = suite("export", "s", "--to", "csv", "--results", results, "--out", tmp_path / "x.csv")
     assert again.code == 1 and "exists already; remove it or choose another --out" in again.err
+    assert "error: . exists already" in suite("export", "s", "--to", "csv", "--results", results, "--out", ".").err
     done = suite("import", tmp_path / "x.csv")
     assert (done.code, done.out, done.err) == (0, f"{Path('results', 'x')}\n", "4 runs imported\n")
     resumed = suite("run", "--study", "x", "--plugin", PLUGIN, "--strategy", "random", "--budget", 60, "--batch", 20)
