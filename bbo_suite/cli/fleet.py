@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import UserError
 from .app import AsLines, Plugins, Quiet, Results, app, count_option, json_line, key_values, seconds_option
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def fleet(
     from ..registry import Registry
     from ..report import fleet as report
     from ..runs.study_plan import check_name
+    from ..store.folders import has_runs
     from .progress import counted
     from .tables import reserved
 
@@ -70,8 +72,11 @@ def fleet(
     with reserved(as_json):
         settings = parse(FleetSettings, key_values(option or []), "the fleet")
         chosen, budgets, seeds = policies(registry, policy), budget or [8640.0], list(range(seed, seed + repeats))
-        folder = results / (study or _name(kernels, settings, chosen, budgets, days, seeds))
-        check_name(folder.name)
+        name = study or _name(kernels, settings, chosen, budgets, days, seeds)
+        check_name(name)
+        folder = results / name
+        if folder.exists() and has_runs(folder):
+            raise UserError(f"{folder} is no study of a fleet, but of searches; choose another --study")
         with counted("fleet", len(chosen) * len(budgets) * len(seeds), quiet, "runs") as show:
 
             def shown(text: str) -> None:

@@ -279,6 +279,8 @@ class FleetStudy:
             raise UserError(f"days must be 1 or more, not {self.days}")
         if not self.seeds:
             raise UserError("repeats must be 1 or more, not 0")
+        if min(self.seeds) < 0:
+            raise UserError(f"seed must be 0 or more, not {min(self.seeds)}")
         for budget in self.budgets:
             if not budget > 0:
                 raise UserError(f"a budget must be above 0 chip-seconds a day, not {budget}")

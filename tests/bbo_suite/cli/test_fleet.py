@@ -58,6 +58,8 @@ def test_progress_is_on_standard_error(few):
         (("--days", "0"), "days must be 1 or more"),
         (("--repeats", "0"), "repeats must be 1 or more"),
         (("--jobs", "0"), "jobs must be 1 or more"),
+        (("--seed", "-1"), "seed must be 0 or more, not -1"),
+        (("--study", "a/b"), "study name 'a/b' must be"),
         (("--option", "chips=-1"), "option chips of the fleet must be"),
         (("--option", "chip=1"), "Did you mean 'chips'?"),
     ],
@@ -65,6 +67,14 @@ def test_progress_is_on_standard_error(few):
 def test_a_mistake_gets_one_sentence(few, arguments, message):
     done = few(*arguments)
     assert done.code == 1 and message in done.err and "Traceback" not in done.err
+
+
+def test_the_folder_of_another_study_is_refused(few):
+    run = Path("results/other/a--b__c__0")
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    done = few("--study", "other")
+    assert done.code == 1 and "results/other is no study of a fleet, but of searches; choose another" in done.err
 
 
 def test_a_policy_of_a_file(few):
