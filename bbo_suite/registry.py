@@ -88,7 +88,7 @@ class Registry:
             several = name.replace(",", " ").split()
             hint = _one_by_one(several, "strategy") if len(several) > 1 else did_you_mean(owner, known)
             hint = _AUTO if name == AUTO else hint
-            raise UserError(f"there is no strategy {name!r}.{hint}{_PLUGIN}")
+            raise UserError(f"there is no strategy {name!r}.{hint}{_of_plugins(self)}")
         found = known[owner]()
         return _variant(found, owner, variant) if found.has_variants or variant else found
 
@@ -140,7 +140,13 @@ def _one_by_one(names: list[str], option: str) -> str:
 AUTO = "auto"
 """The id that stands for the recommended strategy, in commands that run a study."""
 _AUTO = f" The commands run and tune know {AUTO}; elsewhere, take the strategy that `recommend` names."
-_PLUGIN = " One of your own is known with --plugin FILE."
+
+
+def _of_plugins(registry: Registry) -> str:
+    """Return in a sentence what one's own strategies and families are called."""
+    if not registry.plugins:
+        return " One of your own is known with --plugin FILE."
+    return f" A plugin is called as its file is: {', '.join(repr(path.stem) for path in registry.plugins)}."
 
 
 def _load_registered(registry: Registry, problem_id: str) -> Problem:
@@ -148,7 +154,9 @@ def _load_registered(registry: Registry, problem_id: str) -> Problem:
     families = registry.families()
     if family_name not in families:
         hint = did_you_mean(family_name, families)
-        raise UserError(f"there is no problem {problem_id!r}: {family_name!r} is not a family.{hint}{_PLUGIN}")
+        raise UserError(
+            f"there is no problem {problem_id!r}: {family_name!r} is not a family.{hint}{_of_plugins(registry)}"
+        )
     family = families[family_name]()
     if not instance:
         raise UserError(f"problem {problem_id!r} does not name an instance; choose one of {_some(family, family_name)}")

@@ -25,6 +25,12 @@ def test_plugin_by_its_stem():
     assert registry.load("toy/small") is not problem
 
 
+@pytest.mark.parametrize("load", [lambda known: known.strategy("Picks"), lambda known: known.problem("Picks/a")])
+def test_a_plugin_that_is_asked_for_by_another_name_says_its_own(load):
+    with pytest.raises(UserError, match="A plugin is called as its file is: 'pick'"):
+        load(Registry((PLUGINS / "pick.py",)))
+
+
 def test_a_family_without_instances_says_how_its_problems_are_written():
     with pytest.raises(UserError, match="'several' has none of its own: write several:llvm/lz"):
         Registry().problem("several/llvm/lz")
