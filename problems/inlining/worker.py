@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -17,10 +18,10 @@ from ..llvm.machine_code import Row, code_functions, instructions, sections, tex
 from ..llvm.worker import Enter, Optimiser, Passes, forbid_processes, prepare
 from .sites import Function, Module
 
-GRAPH, TEXT, REMARKS, RESULTS = "graph", "text", "remarks", "results"
+GRAPH, TEXT, REMARKS, DECIDED, RESULTS = "graph", "text", "remarks", "decided", "results"
 """Requests for the call graph and for the module; `(REMARKS, decisions)` asks for what a candidate inlines, in lines
-that clang replays, and `(RESULTS, text)` whether a module that another compiler made of this one has the same results.
-A candidate is a text with the number of each decision."""
+that clang replays, `(DECIDED, decisions)` for what LLVM makes of each decision, and `(RESULTS, text)` whether a module
+that another compiler made of this one has the same results. A candidate is a text with the number of each decision."""
 _READ_ONLY = (b".rodata", b".data.rel.ro")
 _GROWTH, _SPARE = 4.0, 10_000
 """Before it is compiled, a candidate may have so many times the instructions of the module, and so many more."""
@@ -28,6 +29,9 @@ _REMARK = re.compile(
     r"^remark: [^\n]*?:(\d+):0: '[^\n]*' inlined into '([^\n]*)' with \(cost=([-\w]+)(?:, threshold=(-?\d+))?",
     re.MULTILINE,
 )
+_VERDICT = re.compile(r"^remark: [^\n]*?:(\d+):0: '[^\n]*?' ((?:not |will not be )?)inlined into '", re.MULTILINE)
+_VERDICTS = {(True, False): "1", (False, True): "2"}
+"""By whether a call is left in some copy, and whether it is inlined in some."""
 _LAST_CALL = 15_000
 """By how much LLVM lowers the cost of inlining the last call of a function that then vanishes."""
 _NAMED = re.compile(r'^define [^@]*@("[^"]*"|[-\w.$]+)\(.*?^\}', re.MULTILINE | re.DOTALL)
@@ -84,6 +88,8 @@ class _Inliner(Optimiser):
             return self.passes.module.text
         if request[:1] == (RESULTS,):
             return self._verdict(request[1], enter)
+        if request[:1] == (DECIDED,):
+            return self.passes.decided(request[1])
         return self.passes.inlined(request[1]) if request[:1] == (REMARKS,) else super().answer(request, enter)
 
     def _verdict(self, text: str, enter: Enter) -> str:
@@ -199,6 +205,19 @@ class Decisions:
             lines = [line.removeprefix("remark: ") for line in said().splitlines()]
         return list(dict.fromkeys(line for line in lines if "' inlined into '" in line and " at callsite " in line))
 
+    @cached_property
+    def _numbered(self) -> Module:
+        """The module with the number of each site as its line, as LLVM prints it."""
+        return Module(str(llvm.parse_assembly(self.module.numbered())))
+
+    def decided(self, decisions: str) -> str:
+        """Return for each decision what LLVM does: 1 it never inlines the call, 2 always, 0 some copies or unknown."""
+        with _remarks() as said:
+            self._compiled(self._numbered.decided(decisions))
+            made = {(int(line), not kept) for line, kept in _VERDICT.findall(said())}
+        free = (number for number, site in enumerate(self.module.sites, start=1) if site.free)
+        return "".join(_VERDICTS.get(((n, False) in made, (n, True) in made), "0") for n in free)
+
     def by_default(self) -> list[int]:
         """Return for each site what LLVM does where it is written; as `CallGraph.default`."""
         module, found = self.module, [0] * len(self.module.sites)
@@ -233,10 +252,15 @@ def _remarks() -> Iterator[Callable[[], str]]:
     with tempfile.TemporaryFile() as file:
         before = os.dup(2)
         os.dup2(file.fileno(), 2)
-        llvm.set_option("", "-pass-remarks=inline")
+        _remark_on("inline")
         try:
             yield lambda: (file.seek(0), file.read().decode(errors="replace"))[1]
         finally:
-            llvm.set_option("", "-pass-remarks=none")
+            _remark_on("none")
             os.dup2(before, 2)
             os.close(before)
+
+
+def _remark_on(passes: str) -> None:
+    for kind in ("pass-remarks", "pass-remarks-missed"):
+        llvm.set_option("", f"-{kind}={passes}")
