@@ -140,7 +140,10 @@ def forecast(
     """Say which gain more evaluations would bring, by published runs that looked alike, with 80 % intervals."""
     from ..report.study_data import read_study
 
-    rows = list(_forecasts(read_study(study, results).runs, at or ()))
+    data = read_study(study, results)
+    for damage in data.damaged:
+        leave_out(damage)
+    rows = list(_forecasts(data.runs, at or ()))
     if not rows:
         raise UserError(f"no run of {study} can be forecast; see the lines before")
     if as_json:

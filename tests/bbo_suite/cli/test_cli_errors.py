@@ -324,6 +324,14 @@ def test_a_damaged_run_is_left_out_and_the_others_are_shown(suite, tmp_path, who
     assert done.code == 1 and "Traceback" not in done.err and f"{first.name}/" in done.err
 
 
+def test_a_damaged_run_is_left_out_of_a_forecast(suite, tmp_path):
+    made = {"budget": 60, "repeats": 2, "study": "s", "results": tmp_path / "results", "quiet": True, "jobs": 1}
+    bbo_suite.run(Climber, Toy, **made)
+    other_cost(next((tmp_path / "results" / "s").glob("*__0")))
+    done = suite("forecast", "s")
+    assert done.code == 1 and done.err.count("left out: ") == 1 and "__0/rows.csv" in done.err and "60" in done.out
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_commands_that_only_show_how_far_a_study_is_go_on(suite, tmp_path, whole, damage):
     damage(next(shutil.copytree(whole, tmp_path / "results" / "s").glob("*__0")))
