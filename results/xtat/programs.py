@@ -1,6 +1,8 @@
-"""Writes end_to_end.png beside this file and prints what tuning all four passes gains on every program that has a run.
+"""Writes end_to_end.png and layers.png beside this file.
 
-python results/xtat/programs.py
+It prints what tuning all four passes gains on every program that has a run, and what it costs to fuse within layers.
+
+    python results/xtat/programs.py
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from bbo_suite.figures.style import save_with_few_colours
 from bbo_suite.scores import over_programs
 from bbo_suite.stats import signed_rank_p
 from bbo_suite.store.run_table import read_runs
@@ -47,10 +50,38 @@ def draw(table: pd.DataFrame) -> None:
     ax.set_title(f"{len(shown)} of {len(table)} programs gain 5 % or more", fontsize=9)
     ax.legend(loc="lower right", fontsize=8, frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(HERE / "end_to_end.png", dpi=80)
+    save_with_few_colours(figure, HERE / "end_to_end.png", 32, dpi=80)
+
+
+def losses(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return by program how much more time fusion within layers takes, in %: by default, and the best found."""
+    split = runs["problem"].str.split("/", n=1, expand=True)
+    costs = runs.assign(family=split[0], program=split[1]).set_index(["program", "family"])[["default", "best"]]
+    within, free = (costs.xs(family, level="family") for family in ("layers", "fusion"))
+    return 100 * (within / free - 1).sort_values("best", ascending=False)
+
+
+def draw_losses(loss: pd.DataFrame) -> None:
+    """Draw the loss of each program, the largest first."""
+    figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    places, mean = range(len(loss)), loss["best"].mean()
+    ax.bar(places, loss["best"], width=1, color="#0072B2", label="best of a search")
+    ax.plot(places, loss["default"], ".", color="#D55E00", markersize=5, label="compiler's default")
+    ax.axhline(mean, color="0.4", lw=1, linestyle="--")
+    ax.set_xlabel(f"{len(loss)} programs; {loss.index[0]} loses most")
+    ax.set_ylabel("more run time with the restriction, %")
+    ax.set_title(f"Fusions only within a layer: {mean:.0f} % more time in the mean (dashed)", loc="left", fontsize=9)
+    ax.legend(fontsize=8, frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    save_with_few_colours(figure, HERE / "layers.png", 32, dpi=80)
 
 
 if __name__ == "__main__":
+    loss = losses(read_runs(HERE / "layers-runs.csv.gz"))
+    draw_losses(loss)
+    print(loss.describe().round(1).to_string())
+    print(loss.groupby(loss.index.str.contains("train"))["best"].agg(["size", "mean"]).round(1).to_string())
+    print(loss.groupby(loss.index.str.split("-").str[0])["best"].mean().round(0).to_string())
     runs = read_runs(HERE / "end_to_end-runs.csv.gz")
     table = runs.pivot_table(index="problem", columns="strategy", values="speedup")
     table = table.dropna()

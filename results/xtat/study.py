@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bbo_suite import Study
+from bbo_suite.figures.style import save_with_few_colours
 from bbo_suite.stats import mean_interval
 
 HERE = Path(__file__).parent
@@ -50,7 +51,7 @@ def draw(table: pd.DataFrame) -> None:
         ax.set_xlabel("ratio of speedups (right: the first is better)", fontsize=8)
         ax.grid(axis="x", color="0.9")
     figure.suptitle("Mean and 95 % interval; 10 runs a model and schedule, equal budgets", fontsize=10)
-    figure.savefig(HERE / "claims.png", dpi=80)
+    save_with_few_colours(figure, HERE / "claims.png", 32, dpi=80)
 
 
 if __name__ == "__main__":
