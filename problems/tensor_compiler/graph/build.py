@@ -43,6 +43,8 @@ _ATTRIBUTES = (
     "feature_group_count",
     "batch_group_count",
     "fft_length",
+    "operand_precision",
+    "algorithm",
 )
 _NO_PRODUCT = (0.0, 0.0, 0.0, 0.0, 0.0)
 

@@ -8,7 +8,7 @@ import re
 from ..hardware.kernel_row import DEEP
 from ..hardware.machine import COST_MODEL, KERNEL_TIMES
 from ..hlo.module import Shape, Unfit
-from ..hlo.opcodes import KINDS, NAMED, OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind
+from ..hlo.opcodes import KINDS, NAMED, OPAQUE_OPERATIONS, PRODUCTS, VECTOR_OPERATIONS, Kind, bytes_of
 from .flatten import Operation
 from .graph import Read
 from .layouts import LANES, SUBLANES, padding
@@ -182,7 +182,24 @@ def on_matrix_unit(node: Operation) -> tuple[float, float, float, float, float]:
     if _is_gradient_by_channel(node):
         return 1.0, rows, groups * columns, depth * taps, 1.0
     turns = node.opcode == "convolution" and groups == 1 and _output(node)[1] * positions(node)[1] > 1
-    return min(found, _turned(node), key=_pushes) if turns else found
+    laid = min(found, _turned(node), key=_pushes) if turns else found
+    return (*laid[:4], laid[4] * _passes(node))
+
+
+_PASSES = {"high": 3, "highest": 6, "x3": 3, "x6": 6, "x9": 9}
+_COMPLEX_PASSES = 3
+
+
+def _passes(node: Operation) -> int:
+    """Return how often a product passes through the matrix unit, whose factors have 16 bits, as XLA:TPU computes it."""
+    types = [shape.dtype for shape in node.inputs[:2]]
+    said = attribute(node, "operand_precision") + attribute(node, "algorithm") if _are_wide(types) else ""
+    exact = max((_PASSES[word] for word in re.findall(r"highest|high|x[369]", said)), default=1)
+    return exact * (_COMPLEX_PASSES if "c64" in types else 1)
+
+
+def _are_wide(types: list[str]) -> bool:
+    return any(bytes_of(dtype) > 2 for dtype in types)
 
 
 def on_vector_unit(node: Operation) -> float:

@@ -134,6 +134,33 @@ def test_ragged_and_scaled_products_have_the_work_of_a_product(product: str, siz
 
 
 @pytest.mark.parametrize(
+    ("dtype", "attribute", "passes", "times"),  # XLA:TPU's own estimates on v5e are so many times as large
+    [
+        ("f32", ", operand_precision={high,high}", 3, 3.02),
+        ("f32", ", operand_precision={highest,highest}", 6, 5.78),
+        ("f32", ", algorithm=dot_bf16_bf16_f32_x3", 3, 3.02),
+        ("bf16", ", operand_precision={highest,highest}", 1, 1.0),
+    ],
+)
+def test_an_exact_product_passes_several_times_through_the_matrix_unit(dtype, attribute, passes, times) -> None:
+    size = f"{dtype}[4096,4096]"
+    given = f"x = {size} parameter(2)", f"w = {size} parameter(3)"
+    plain, exact = f"r = {size} dot(x, w), {CONTRACT}", f"ROOT q = {size} dot(x, r), {CONTRACT}"
+    made, usual = graph(*given, plain, exact + attribute), graph(*given, plain, exact)
+    products = [made.matrix[made.names.index(name)].prod() for name in "rq"]
+    assert products[1] == passes * products[0]
+    assert 2 * seconds(made) / seconds(usual) - 1 == pytest.approx(times, rel=0.2)
+
+
+def test_a_complex_product_is_three_real_ones() -> None:
+    def product(dtype: str) -> np.ndarray:
+        made = graph(f"x = {dtype}[2048,2048] parameter(2)", f"ROOT r = {dtype}[2048,2048] dot(x, x), {CONTRACT}")
+        return made.matrix[made.names.index("r")]
+
+    assert product("c64").prod() == 3 * product("f32").prod()
+
+
+@pytest.mark.parametrize(
     ("image", "result", "window", "taps"),
     [
         ("8,2,2,32", "8,2,2,16", "size=2x2 stride=2x2 pad=1_1x1_1", 1),  # a batch of 2 x 2 products
