@@ -1,6 +1,6 @@
 """What it costs to keep fusions within a layer: XTAT's premise, as a plugin and as a plan.
 
-    python -m bbo_suite run --plan results/xtat/layers.py --plugin results/xtat/layers.py    # layers-runs.csv
+    python -m bbo_suite run --plan results/xtat/layers.py --plugin results/xtat/layers.py    # layers-runs.csv.gz
 
 The programs carry no names of layers. So a layer is a matrix product or convolution with what follows it, up to the
 next: an operation belongs to the last product on a path to it, or, where none leads to it, to its first consumer.
