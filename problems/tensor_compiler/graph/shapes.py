@@ -186,20 +186,27 @@ def on_matrix_unit(node: Operation) -> tuple[float, float, float, float, float]:
     return (*laid[:4], laid[4] * _passes(node))
 
 
-_PASSES = {"high": 3, "highest": 6, "x3": 3, "x6": 6, "x9": 9}
-_COMPLEX_PASSES = 3
+_PARTS = {"default": 1, "high": 2, "highest": 3}
+"""Numbers of 16 bits to which a factor of 32 bits is split."""
+_COMPLEX = 3
+"""Real products that make a complex one."""
 
 
 def _passes(node: Operation) -> int:
     """Return how often a product passes through the matrix unit, whose factors have 16 bits, as XLA:TPU computes it."""
     types = [shape.dtype for shape in node.inputs[:2]]
-    said = attribute(node, "operand_precision") + attribute(node, "algorithm") if _are_wide(types) else ""
-    exact = max((_PASSES[word] for word in re.findall(r"highest|high|x[369]", said)), default=1)
-    return exact * (_COMPLEX_PASSES if "c64" in types else 1)
+    if all(bytes_of(dtype) <= 2 for dtype in types):
+        return 1
+    return _products_of_parts(node) * (_COMPLEX if "c64" in types else 1)
 
 
-def _are_wide(types: list[str]) -> bool:
-    return any(bytes_of(dtype) > 2 for dtype in types)
+def _products_of_parts(node: Operation) -> int:
+    """Return how many products of parts of two factors are added up; those of small parts are left out."""
+    if named := re.search(r"_x(\d)$", attribute(node, "algorithm")):
+        return int(named[1])
+    words = re.findall(r"\w+", attribute(node, "operand_precision"))
+    one, other = (_PARTS.get(word, 1) for word in (*words, "default", "default")[:2])
+    return sum(i + j < max(one, other) for i in range(one) for j in range(other))
 
 
 def on_vector_unit(node: Operation) -> float:

@@ -138,6 +138,8 @@ def test_ragged_and_scaled_products_have_the_work_of_a_product(product: str, siz
     [
         ("f32", ", operand_precision={high,high}", 3, 3.02),
         ("f32", ", operand_precision={highest,highest}", 6, 5.78),
+        ("f32", ", operand_precision={default,high}", 2, 1.95),
+        ("f32", ", operand_precision={high,highest}", 5, 4.84),
         ("f32", ", algorithm=dot_bf16_bf16_f32_x3", 3, 3.02),
         ("bf16", ", operand_precision={highest,highest}", 1, 1.0),
     ],
