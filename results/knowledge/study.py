@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from plan import DRAWN
 
+from bbo_suite.figures.style import save_with_few_colours
 from bbo_suite.scores import compare
 from bbo_suite.store.run_table import read_runs
 
@@ -71,7 +72,7 @@ def draw(runs: pd.DataFrame) -> None:
         ax.set_xticks(budgets, [f"{budget:,}" for budget in budgets])
     axes[0].set_ylabel("gain over the default in %")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(HERE / "gain.png", dpi=110)
+    save_with_few_colours(figure, HERE / "gain.png", 64, dpi=110)
 
 
 if __name__ == "__main__":
