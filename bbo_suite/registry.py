@@ -146,7 +146,7 @@ def _of_plugins(registry: Registry) -> str:
     """Return in a sentence what one's own strategies and families are called."""
     if not registry.plugins:
         return " One of your own is known with --plugin FILE."
-    return f" A plugin is called as its file is: {', '.join(repr(path.stem) for path in registry.plugins)}."
+    return f" A plugin has the name of its file: {', '.join(repr(path.stem) for path in registry.plugins)}."
 
 
 def _load_registered(registry: Registry, problem_id: str) -> Problem:

@@ -211,7 +211,7 @@ class Decisions:
         return Module(str(llvm.parse_assembly(self.module.numbered())))
 
     def decided(self, decisions: str) -> str:
-        """Return for each decision what LLVM does: 1 it never inlines the call, 2 always, 0 some copies or unknown."""
+        """Return for each decision what LLVM does: 1 leaves the call, 2 inlines it, 0 if it does both or neither."""
         with _remarks() as said:
             self._compiled(self._numbered.decided(decisions))
             made = {(int(line), not kept) for line, kept in _VERDICT.findall(said())}

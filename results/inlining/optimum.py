@@ -1,10 +1,10 @@
 """The smallest code that any inlining decisions give, on programs with few calls, and how far -Oz is from it.
 
-    python results/inlining/optimum.py    # optimum.csv; an hour and a half of two cores
+    python results/inlining/optimum.py    # optimum.csv; an hour and a half of two busy cores
 
-Candidates that LLVM decides alike are compiled once. LLVM says what it makes of each call that is left to it; the
-candidates that ask for the same have the same code. One thing tells them apart: LLVM merges calls of one function only
-if the same is asked of each, so calls that stay count as asked for only together with all others of their callee.
+Candidates that LLVM decides alike are compiled once. LLVM says whether it inlines each call that is left to it, and a
+candidate that asks for just that has the same code. There is one exception: LLVM merges two calls of a function only if
+the same is asked of both. So of the calls of a function that stay, all are asked for, or none.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def test_plugin_by_its_stem():
 
 @pytest.mark.parametrize("load", [lambda known: known.strategy("Picks"), lambda known: known.problem("Picks/a")])
 def test_a_plugin_that_is_asked_for_by_another_name_says_its_own(load):
-    with pytest.raises(UserError, match="A plugin is called as its file is: 'pick'"):
+    with pytest.raises(UserError, match="A plugin has the name of its file: 'pick'"):
         load(Registry((PLUGINS / "pick.py",)))
 
 
